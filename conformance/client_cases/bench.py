@@ -308,6 +308,42 @@ class PortBench(Generic[P]):
         """Answer a heartbeat."""
         self.answer(HeartbeatRequest, HeartbeatResponse(error_code=error))
 
+    def offsets(
+        self,
+        offsets: Mapping[TopicPartition, int] | int = 10,
+        error: ErrorCode = ErrorCode.NONE,
+        *,
+        of_partitions: ErrorCode = ErrorCode.NONE,
+    ) -> None:
+        """Answer an OffsetFetch.
+
+        Args:
+            offsets: Offset of each partition, or one for all that were asked for; -1 for none.
+            error: Error of the group, which is answered without topics then.
+            of_partitions: Error of every partition.
+        """
+        if isinstance(offsets, int):
+            fetch = next(
+                s.request for s in self.unanswered if isinstance(s.request, OffsetFetchRequest)
+            )
+            offsets = {
+                TopicPartition(topic.name, partition): offsets
+                for topic in fetch.groups[0].topics or ()
+                for partition in topic.partition_indexes
+            }
+        by_topic: dict[str, list[OffsetFetchResponsePartitions]] = {}
+        for (topic_name, partition), offset in offsets.items():
+            by_topic.setdefault(topic_name, []).append(
+                OffsetFetchResponsePartitions(partition, offset, error_code=of_partitions)
+            )
+        topics = tuple(
+            OffsetFetchResponseTopics(name, partitions=tuple(each))
+            for name, each in by_topic.items()
+        )
+        found = topics if error is ErrorCode.NONE else ()
+        group = OffsetFetchResponseGroup(group_id=GROUP, topics=found, error_code=error)
+        self.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
+
     def _replicas(self) -> Iterator[Node]:
         """Brokers that hold replicas in `racks`, and nothing else."""
         for place, rack in enumerate(self.racks):
@@ -421,18 +457,6 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
         self._forget(node_id)
         self.do(self.port.on_disconnected(node_id, self.now_ms, error))
 
-    def offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Answer an OffsetFetch; -1 for no committed offset."""
-        by_topic: dict[str, list[OffsetFetchResponsePartitions]] = {}
-        for (topic, partition), offset in offsets.items():
-            by_topic.setdefault(topic, []).append(OffsetFetchResponsePartitions(partition, offset))
-        topics = tuple(
-            OffsetFetchResponseTopics(name, partitions=tuple(each))
-            for name, each in by_topic.items()
-        )
-        group = OffsetFetchResponseGroup(group_id=GROUP, topics=topics)
-        self.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
-
     def lead(self, **fields: object) -> None:
         """Answer a JoinGroup: the member leads a group of itself, with its own subscription."""
         asked = self.sent(JoinGroupRequest)[-1]
@@ -464,6 +488,12 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
         self.poll()
         self.join(**fields)
         self.assign(*partitions)
+
+    def idle(self, **fields: object) -> None:
+        """Be STABLE with partition 0 of `t`, and between two polls of the application."""
+        self.settle(TopicPartition("t", 0), **fields)
+        self.do(self.port.fetch_completed(self.now_ms))
+        self.returned.clear()
 
     def commit(self, offsets: Mapping[TopicPartition, int], *, sync: bool) -> int:
         """Begin a commit; return the token of its completion."""

@@ -14,8 +14,7 @@ _T0 = TopicPartition("t", 0)
 def _stable(bench: Bench) -> ConsumerBench:
     """Return a STABLE consumer whose application is between two polls."""
     consumer = bench.consumer()
-    consumer.settle(_T0)
-    consumer.port.fetch_completed(0)
+    consumer.idle()
     return consumer
 
 

@@ -110,8 +110,7 @@ def moved_coordinator_needs_no_join(bench: Bench) -> None:
 def fatal_lookup_of_the_thread_is_thrown_later(bench: Bench) -> None:
     """A lookup that failed for good in the heartbeat thread is thrown by the next poll, once."""
     consumer = bench.consumer()
-    consumer.settle(_T0)
-    consumer.port.fetch_completed(0)
+    consumer.idle()
     consumer.automatic.discard(FindCoordinatorRequest)
     consumer.advance(3_000)
     consumer.beat(ErrorCode.NOT_COORDINATOR)

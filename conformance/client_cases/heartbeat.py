@@ -29,8 +29,7 @@ def _busy(
         rebalance_timeout_ms=rebalance_timeout_ms,
         group_instance_id=instance_id,
     )
-    consumer.settle(_T0)
-    consumer.port.fetch_completed(0)
+    consumer.idle()
     return consumer
 
 
@@ -78,8 +77,7 @@ def rebalance_told_to_a_joining_member_is_a_success(bench: Bench) -> None:
 def illegal_generation_loses_the_partitions(bench: Bench) -> None:
     """ILLEGAL_GENERATION: out of the group with its member id; the next poll loses what it had."""
     consumer = bench.consumer()
-    consumer.settle(_T0)
-    consumer.port.fetch_completed(0)
+    consumer.idle()
     _kick_out(consumer, ErrorCode.ILLEGAL_GENERATION)
     bench.expect("state", consumer.port.state, MemberState.UNJOINED)
     bench.expect("member id", consumer.port.member_id, MEMBER)

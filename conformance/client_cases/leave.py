@@ -80,8 +80,7 @@ def reason_is_cut(bench: Bench) -> None:
 def leave_is_not_retried(bench: Bench) -> None:
     """An error to LeaveGroup changes nothing: the member has reset itself, and does not retry."""
     consumer = bench.consumer()
-    consumer.settle(_T0)
-    consumer.port.fetch_completed(0)
+    consumer.idle()
     consumer.do(consumer.port.unsubscribe(0))
     bench.expect("state", consumer.port.state, MemberState.UNJOINED)
     bench.expect("generation", consumer.port.generation_id, -1)

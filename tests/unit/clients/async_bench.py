@@ -18,13 +18,6 @@ from coordinator_sim.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
-)
 from coordinator_sim_conformance.client_cases.bench import BROKER, GROUP, Bench, PortBench
 
 MEMBER_ID = "WZPZSSBGTyeSB0YlKQ5q5Q"
@@ -85,25 +78,6 @@ class HeartbeatBench(PortBench[P]):
         """Answer a heartbeat with an error."""
         response = ConsumerGroupHeartbeatResponse(error_code=error)
         self.answer(ConsumerGroupHeartbeatRequest, response)
-
-    def offsets(self, offset: int = 10, error: ErrorCode = ErrorCode.NONE) -> None:
-        """Answer the look-up of the oldest OffsetFetch with one offset for all."""
-        wanted = next(
-            each.request for each in self.unanswered if isinstance(each.request, OffsetFetchRequest)
-        )
-        topics = tuple(
-            OffsetFetchResponseTopics(
-                topic.name,
-                partitions=tuple(
-                    OffsetFetchResponsePartitions(number, offset)
-                    for number in topic.partition_indexes
-                ),
-            )
-            for topic in wanted.groups[0].topics or ()
-        )
-        told = topics if error is ErrorCode.NONE else ()
-        group = OffsetFetchResponseGroup(group_id=GROUP, topics=told, error_code=error)
-        self.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
 
 
 class AsyncBench(HeartbeatBench[AsyncConsumer]):

@@ -4,18 +4,10 @@ Answers that no other port is given stand here, too.
 """
 
 from coordinator_sim.clients.effects import RunCallback
-from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.join_group import JoinGroupResponseMember
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
-)
 from coordinator_sim.messages.requests import Request
-from coordinator_sim_conformance.client_cases.bench import GROUP, MEMBER, ConsumerBench
+from coordinator_sim_conformance.client_cases.bench import MEMBER, ConsumerBench
 
 P0 = TopicPartition("t", 0)
 P1 = TopicPartition("t", 1)
@@ -68,18 +60,6 @@ class ModelBench(ConsumerBench):
         """Complete the callback that was held, and hold no more."""
         self.automatic.add(RunCallback)
         self.complete(self.callbacks[-1])
-
-    def refuse_offsets(
-        self, error: ErrorCode = ErrorCode.NONE, of_partition: ErrorCode = ErrorCode.NONE
-    ) -> None:
-        """Answer an OffsetFetch with an error of the group, or of both partitions."""
-        offsets = tuple(
-            OffsetFetchResponsePartitions(n, 7, error_code=of_partition) for n in (0, 1)
-        )
-        topics = (OffsetFetchResponseTopics("t", partitions=offsets),)
-        told = () if error is not ErrorCode.NONE else topics
-        group = OffsetFetchResponseGroup(group_id=GROUP, topics=told, error_code=error)
-        self.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
 
 
 def members(*metadata: bytes) -> tuple[JoinGroupResponseMember, ...]:

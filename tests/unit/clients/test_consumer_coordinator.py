@@ -110,8 +110,7 @@ def test_bytes_that_are_no_assignment_are_an_illegal_state() -> None:
 def test_unsubscribe_leaves() -> None:
     """Everything is revoked, LeaveGroup says why, and polling without topics is refused."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
 
     consumer.do(consumer.port.unsubscribe(10))
 
@@ -248,12 +247,11 @@ def test_topics_that_an_assignor_adds_are_watched() -> None:
 def test_steady_polls_end_on_time_and_hide_nothing() -> None:
     """Short polls of a settled consumer return on time; a wake-up and a rebalance get through."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     for at_ms in (0, 500, 1_000):
         consumer.poll(500)
         consumer.run(at_ms + 500)
-    assert consumer.returned == [None] * 4
+    assert consumer.returned == [None] * 3
 
     consumer.do(consumer.port.wakeup(1_500))
     consumer.poll(500)
@@ -262,7 +260,7 @@ def test_steady_polls_end_on_time_and_hide_nothing() -> None:
     consumer.run(3_000)
     consumer.beat()
     consumer.run(3_500)
-    assert consumer.returned[5:] == [None]
+    assert consumer.returned[4:] == [None]
     consumer.poll(5_000)
     consumer.run(6_000)
     consumer.beat(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -273,12 +271,11 @@ def test_steady_polls_end_on_time_and_hide_nothing() -> None:
 def test_poll_without_time_still_looks() -> None:
     """poll(0) sends and handles what there is, and returns at once."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
 
     consumer.poll(0)
 
-    assert consumer.returned == [None, None]
+    assert consumer.returned == [None]
 
 
 def test_metadata_asked_for_while_one_is_in_flight_follows() -> None:

@@ -42,9 +42,7 @@ FINE = HeartbeatResponse(error_code=ErrorCode.NONE)
 def _stable(**settings: object) -> ConsumerBench:
     """A stable consumer of partition 0 whose application is between two polls."""
     consumer = Bench().consumer(**settings)
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
-    consumer.returned.clear()
+    consumer.idle()
     return consumer
 
 

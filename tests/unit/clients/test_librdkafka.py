@@ -348,12 +348,12 @@ def test_unstable_offsets_are_asked_for_again_and_refused_ones_are_not() -> None
     bench.join()
     bench.give(P0, P1)
     unstable = ErrorCode.UNSTABLE_OFFSET_COMMIT
-    bench.refuse_offsets(of_partition=unstable)
-    bench.refuse_offsets(unstable)
+    bench.offsets(of_partitions=unstable)
+    bench.offsets(7, unstable)
     bench.advance(1_000)
     bench.disconnect()
     bench.advance(1_000)
-    bench.refuse_offsets(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    bench.offsets(7, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     assert bench.port.positions == {}
     assert bench.port.owned_partitions == (P0, P1)
 
@@ -364,7 +364,7 @@ def test_a_partition_without_an_offset_is_reset(reset: str, asked: int) -> None:
     bench = polled(auto_offset_reset=reset)
     bench.join()
     bench.give(P0, P1)
-    bench.refuse_offsets(of_partition=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    bench.offsets(of_partitions=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     assert bench.resets == []
     bench = polled(auto_offset_reset=reset)
     bench.join()

@@ -28,7 +28,7 @@ from coordinator_sim.messages.leave_group import (
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.requests import Request
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim_conformance.client_cases.bench import GROUP, MEMBER, Bench, ConsumerBench
+from coordinator_sim_conformance.client_cases.bench import GROUP, MEMBER, Bench
 
 T0 = TopicPartition("t", 0)
 
@@ -226,11 +226,6 @@ def test_stale_heartbeat_error_is_ignored(error: ErrorCode) -> None:
 # Leaving
 
 
-def _busy(consumer: ConsumerBench) -> None:
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(consumer.now_ms))
-
-
 def test_poll_timeout_fires_during_a_callback() -> None:
     """A callback that never ends costs the membership, and the assignment is dropped after it."""
     consumer = Bench().consumer(rebalance_timeout_ms=10_000)
@@ -249,7 +244,7 @@ def test_poll_timeout_fires_during_a_callback() -> None:
 def test_close_without_leave_keeps_partitions_uncalled() -> None:
     """With internal.leave.group.on.close=false neither callbacks nor LeaveGroup happen."""
     consumer = Bench().consumer(leave_group_on_close=False)
-    _busy(consumer)
+    consumer.idle()
     before = len(consumer.callbacks)
 
     consumer.do(consumer.port.close(1_000, 0))
@@ -310,7 +305,7 @@ def test_answer_of_another_api_is_a_drivers_bug() -> None:
 def test_answer_to_a_leave_changes_nothing(answer: LeaveGroupResponse) -> None:
     """Whatever the answer to a leave says, the member is out and closed."""
     consumer = Bench().consumer()
-    _busy(consumer)
+    consumer.idle()
     consumer.do(consumer.port.close(1_000, 30_000))
 
     consumer.answer(LeaveGroupRequest, answer)

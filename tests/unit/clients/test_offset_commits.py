@@ -44,8 +44,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 def test_sync_commit_outcomes(error: ErrorCode, name: str | None) -> None:
     """What is not retried ends the commit with its exception."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
 
     token = consumer.commit({T0: 5}, sync=True)
     consumer.refuse_commit(error)
@@ -66,8 +65,7 @@ def test_sync_commit_outcomes(error: ErrorCode, name: str | None) -> None:
 def test_sync_commit_is_retried_and_async_is_not(error: ErrorCode, lookups: int) -> None:
     """A retriable error is retried after 100 ms, or told to the callback."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     consumer.commit({T0: 5}, sync=True)
     consumer.refuse_commit(error)
     consumer.run(500)
@@ -88,8 +86,7 @@ def test_sync_commit_is_retried_and_async_is_not(error: ErrorCode, lookups: int)
 def test_sync_commit_gives_up_at_the_api_timeout() -> None:
     """A commit that is never answered ends after default.api.timeout.ms."""
     consumer = Bench().consumer(default_api_timeout_ms=5_000)
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     consumer.commit({T0: 5}, sync=True)
 
     consumer.run(5_000)
@@ -122,8 +119,7 @@ def test_fenced_async_commit_fails_every_later_call() -> None:
 def test_async_commit_waits_for_the_coordinator() -> None:
     """Without a coordinator the commit starts a lookup and goes out after it."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     consumer.automatic.discard(FindCoordinatorRequest)
     consumer.do(consumer.port.on_disconnected(COORDINATOR, 10))
     consumer.commit({T0: 5}, sync=False)
@@ -402,8 +398,7 @@ def test_failed_auto_commit_is_repeated_a_backoff_after_it_is_seen() -> None:
 def test_empty_sync_commit_waits_for_the_async_ones() -> None:
     """`commitSync` of nothing returns when the callbacks of earlier commits have run."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     first = consumer.commit({T0: 5}, sync=False)
     second = consumer.commit({}, sync=True)
     assert consumer.committed == []
@@ -416,8 +411,7 @@ def test_empty_sync_commit_waits_for_the_async_ones() -> None:
 def test_empty_sync_commit_gives_up_on_the_async_ones() -> None:
     """After `default.api.timeout.ms` it throws, although it had nothing to commit."""
     consumer = Bench().consumer(default_api_timeout_ms=2_000)
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     consumer.commit({T0: 5}, sync=False)
     consumer.commit({}, sync=True)
     consumer.run(2_000)
@@ -432,8 +426,7 @@ def test_sync_commit_tells_of_earlier_async_ones_first() -> None:
         (ErrorCode.FENCED_INSTANCE_ID, ["FencedInstanceIdException"]),
     ):
         consumer = Bench().consumer(group_instance_id="one")
-        consumer.settle(T0)
-        consumer.do(consumer.port.fetch_completed(0))
+        consumer.idle()
         consumer.commit({T0: 5}, sync=False)
         consumer.commit({T0: 6}, sync=True)
         consumer.refuse_commit(error)
@@ -444,8 +437,7 @@ def test_sync_commit_tells_of_earlier_async_ones_first() -> None:
 def test_empty_sync_commit_of_a_fenced_member_fails() -> None:
     """The fencing of the commit it waited for is its own."""
     consumer = Bench().consumer(group_instance_id="one")
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     consumer.commit({T0: 5}, sync=False)
     consumer.commit({}, sync=True)
     consumer.refuse_commit(ErrorCode.FENCED_INSTANCE_ID)
@@ -456,8 +448,7 @@ def test_empty_sync_commit_of_a_fenced_member_fails() -> None:
 def test_async_commit_throws_what_the_thread_met() -> None:
     """A lookup of the heartbeat thread that failed for good is thrown by a commit as by a poll."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     consumer.automatic.discard(FindCoordinatorRequest)
     consumer.run(3_000)
     consumer.beat(ErrorCode.NOT_COORDINATOR)
@@ -472,8 +463,7 @@ def test_async_commit_throws_what_the_thread_met() -> None:
 def test_negative_offset_is_refused() -> None:
     """A negative offset is refused before any request is sent."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     consumer.commit({T0: -1}, sync=True)
 
     assert [c.error for c in consumer.committed] == ["IllegalArgumentException"]
@@ -487,8 +477,7 @@ def test_async_commit_meets_the_lookup_that_failed_before() -> None:
         (ErrorCode.COORDINATOR_NOT_AVAILABLE, []),
     ):
         consumer = Bench().consumer()
-        consumer.settle(T0)
-        consumer.do(consumer.port.fetch_completed(0))
+        consumer.idle()
         consumer.automatic.discard(FindCoordinatorRequest)
         consumer.run(3_000)
         consumer.beat(ErrorCode.NOT_COORDINATOR)
@@ -503,8 +492,7 @@ def test_async_commit_meets_the_lookup_that_failed_before() -> None:
 def test_close_waits_for_commits_that_wait_for_a_coordinator() -> None:
     """The commits are sent to the coordinator that is found, before the member leaves."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     consumer.automatic.discard(FindCoordinatorRequest)
     consumer.run(3_000)
     consumer.beat(ErrorCode.NOT_COORDINATOR)
@@ -524,8 +512,7 @@ def test_close_waits_for_commits_that_wait_for_a_coordinator() -> None:
 def test_close_goes_on_where_a_lookup_fails_for_good() -> None:
     """The callbacks of leaving run; there is nobody to tell."""
     consumer = Bench().consumer(enable_auto_commit=True)
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     consumer.automatic.discard(FindCoordinatorRequest)
     consumer.run(3_000)
     consumer.beat(ErrorCode.NOT_COORDINATOR)

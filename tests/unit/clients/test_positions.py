@@ -83,8 +83,7 @@ def test_reset_of_a_partition_that_is_kept_is_asked_for_once() -> None:
 def test_seeking_to_an_end_asks_at_the_next_poll() -> None:
     """A position is unknown between `seekToEnd` and the answer; one not assigned stays out."""
     consumer = Bench().consumer()
-    consumer.settle(T0)
-    consumer.do(consumer.port.fetch_completed(0))
+    consumer.idle()
     consumer.port.seek_to([T0, T1], OffsetReset.LATEST)
     assert consumer.port.positions == {}
     consumer.poll()
