@@ -31,7 +31,7 @@ IN_ORDER: Final = Rule(
 )
 READABLE: Final = Rule(
     rule_id="PX-WIRE-02",
-    says="a reply is a message of its API and version, and nothing is behind it",
+    says="a reply is one message of its API and version, without further bytes",
     source="clients/.../common/message/*Response.json",
 )
 THROTTLE: Final = Rule(
@@ -41,7 +41,7 @@ THROTTLE: Final = Rule(
 )
 KNOWN_ERROR: Final = Rule(
     rule_id="PX-ERR-01",
-    says="an error is one that Kafka has for that API, in that version, at that place",
+    says="Kafka has the error for that API and version, at that level of the reply",
     source="clients/.../common/requests/*Response.java, possible error codes",
 )
 GENERATION_COUNTS: Final = Rule(
@@ -51,32 +51,32 @@ GENERATION_COUNTS: Final = Rule(
 )
 GENERATION_GROWS: Final = Rule(
     rule_id="PX-JOIN-02",
-    says="a member is never told an older generation than one that it has synced in",
+    says="no reply gives a member an older generation than one that it has synced in",
     source=_CLASSIC + "initNextGeneration",
 )
 LEADER_SEES: Final = Rule(
     rule_id="PX-JOIN-03",
-    says="the leader of a generation is told its members, and nobody else is",
+    says="only the leader of a generation receives its list of members",
     source=_JAVA + "completeClassicGroupJoin",
 )
 ONE_PROTOCOL: Final = Rule(
     rule_id="PX-JOIN-04",
-    says="members of one generation are told one protocol, one type and one leader",
+    says="members of one generation receive one protocol, one type and one leader",
     source=_JAVA + "completeClassicGroupJoin",
 )
 ALL_LISTED: Final = Rule(
     rule_id="PX-JOIN-05",
-    says="the leader is told every member that is answered in its generation",
+    says="the leader's list has every member that is answered in the generation",
     source=_CLASSIC + "currentClassicGroupMembers",
 )
 ID_REQUIRED: Final = Rule(
     rule_id="PX-JOIN-06",
-    says="an id is asked for only of a dynamic member without one, and is handed out",
+    says="MEMBER_ID_REQUIRED answers only a dynamic member without an id, and has an id",
     source="KIP-394; " + _JAVA + "classicGroupJoinNewDynamicMember",
 )
 OFFERED_PROTOCOL: Final = Rule(
     rule_id="PX-JOIN-07",
-    says="a member is told a protocol that it offered",
+    says="a member receives a protocol that it offered",
     source=_CLASSIC + "selectProtocol",
 )
 KEEPS_ID: Final = Rule(
@@ -86,7 +86,7 @@ KEEPS_ID: Final = Rule(
 )
 LEADER_ASSIGNS: Final = Rule(
     rule_id="PX-SYNC-01",
-    says="a member is given what the leader handed in for it, or nothing if that was nothing",
+    says="a member receives the leader's assignment for it, or none if the leader sent none",
     source=_JAVA + "setAndPropagateAssignment",
 )
 FENCED_GENERATION: Final = Rule(
