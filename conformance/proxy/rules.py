@@ -86,7 +86,7 @@ KEEPS_ID: Final = Rule(
 )
 LEADER_ASSIGNS: Final = Rule(
     rule_id="PX-SYNC-01",
-    says="a member receives the leader's assignment for it, or none if the leader sent none",
+    says="a member receives the leader's assignment for it, or nothing if the leader sent nothing",
     source=_JAVA + "setAndPropagateAssignment",
 )
 FENCED_GENERATION: Final = Rule(
