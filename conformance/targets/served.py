@@ -61,6 +61,8 @@ _OFFERED: Final = frozenset(
     }
 )
 
+_SHARE_STATE_PARTITIONS: Final = 2
+"""No case names a partition of the share state topic, and each costs every case its creation."""
 _UNVERIFIED: Final = {"transaction.partition.verification.enable": "false"}
 """Settings for cases that commit in transactions unknown to the transaction coordinator."""
 
@@ -115,6 +117,7 @@ class ServedTarget:
         settings = ClusterSettings(
             profile=profile,
             coordinator=configured(CoordinatorConfig(), properties),
+            share_state_partitions=_SHARE_STATE_PARTITIONS,
             given={
                 name: value
                 for name, value in _UNVERIFIED.items()
