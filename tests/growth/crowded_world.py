@@ -1,5 +1,7 @@
 """A cluster in which as many of everything exist as a request of these tests may name."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from coordinator_sim.broker.cluster import Cluster
@@ -7,6 +9,7 @@ from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
@@ -77,16 +80,23 @@ class CrowdedWorld:
         members: Of the large group, its leader first.
         producers: Id and epoch of each transactional id.
         session_id: A fetch session with all partitions of the widest topic; 0 in a Kafka without.
+
+    Args:
+        profile: The Kafka to be.
+        size: See above.
+        given: Properties of the brokers beside those of this module.
     """
 
-    def __init__(self, profile: Profile, size: int) -> None:
+    def __init__(
+        self, profile: Profile, size: int, given: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.size = size
         self.now_ms = START_MS
         settings = ClusterSettings(
             profile=profile,
-            coordinator=CoordinatorConfig(offsets_topic_num_partitions=4),
+            coordinator=configured(CoordinatorConfig(offsets_topic_num_partitions=4), given),
             transaction_partitions=4,
-            given=_RIGHTS,
+            given={**_RIGHTS, **given},
         )
         self.cluster = Cluster(
             settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092)
