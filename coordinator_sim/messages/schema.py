@@ -219,6 +219,7 @@ class Layout(Struct, frozen=True, kw_only=True):
         return tuple(field for field in self.fields if field.name not in present)
 
 
+@cache
 def snake_case(name: str) -> str:
     """A name of Kafka's schemas in Python's style: `groupId` becomes `group_id`."""
     return re.sub("(?<=[a-z0-9])([A-Z])", lambda capital: "_" + capital[1], name).lower()

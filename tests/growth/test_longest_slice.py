@@ -60,15 +60,6 @@ def test_control_surface_and_timers_keep_within_the_budget(kind: str) -> None:
     assert over_budget(found) == {}
 
 
-def test_long_administration_keeps_within_the_budget() -> None:
-    """Requests of 1,000 topics that go in slices."""
-    apis = ("CREATE_TOPICS", "DELETE_TOPICS", "DESCRIBE_CONFIGS", "LIST_OFFSETS")
-    found = slices("--only", "apis", *(f"--api={api}" for api in apis))
-
-    assert sorted(found) == sorted(apis)
-    assert over_budget(found) == {}
-
-
 @pytest.mark.nightly
 def test_every_api_keeps_within_the_budget() -> None:
     """Every array of the newest version of every API; the reviewed list only gets shorter."""
