@@ -3,10 +3,13 @@
 A listener adds a function to the list of its event; the functions are called in list order.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.metadata.changes import Change
 
 
 @dataclass(slots=True)
@@ -14,6 +17,7 @@ class ClusterEvents:
     """The listeners of each event.
 
     Attributes:
+        changed: (change): the metadata changed; listeners by type of change.
         readable: (topic, partition): more can be read, or readers must check again: an append, a
             marker, a moved high watermark.
         leader_changed: (topic, partition, present): another leader, or none.
@@ -25,6 +29,9 @@ class ClusterEvents:
         trouble: (sentence for the server's log): the disk failed.
     """
 
+    changed: dict[type[Change], list[Callable[[Any], None]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     readable: list[Callable[[str, int], None]] = field(default_factory=list)
     leader_changed: list[Callable[[str, int, Instants], None]] = field(default_factory=list)
     topic_created: list[Callable[[str, Instants], None]] = field(default_factory=list)
@@ -36,5 +43,5 @@ class ClusterEvents:
 
     def touched(self, place: tuple[str, int]) -> None:
         """Tell the listeners of `readable` about a partition."""
-        for told in self.readable:
-            told(*place)
+        for listener in self.readable:
+            listener(*place)

@@ -180,7 +180,7 @@ class Connection:
 
     def work_on_next(self, now: Instants) -> None:
         """Work on the first request that waits; a broker that stands still does so at `resume`."""
-        if not self._cluster.groups.is_running(self.broker_id):
+        if not self._cluster.brokers.is_running(self.broker_id):
             return
         if self._waiting and not self._is_muted and not self.is_choked:
             frame = self._waiting.popleft()
@@ -292,7 +292,7 @@ class Connection:
         """Ask the fault rules first."""
 
         def take(later: Instants) -> None:
-            if self.broker_id not in self._cluster.groups.living:
+            if self.broker_id not in self._cluster.brokers.living:
                 return
             try:
                 self._dispatch(pending, client_id, request, later)

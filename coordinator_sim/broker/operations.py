@@ -7,20 +7,17 @@ Source: kafka trunk, ReplicationControlManager.java (handleBrokerFenced, handleB
 
 from collections.abc import Iterator
 from enum import Enum, unique
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.metadata.changes import BrokerStarted, Change, LeaderElected
+from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
+from coordinator_sim.broker.metadata.changes import BrokerStarted, LeaderElected
 from coordinator_sim.broker.metadata.image import NO_LEADER, PartitionState
-from coordinator_sim.broker.metadata.leadership import Leadership
-from coordinator_sim.broker.quotas.quotas import Quotas
-from coordinator_sim.broker.records.families import DataApis
 from coordinator_sim.broker.scheduler import Task
-from coordinator_sim.broker.settings import ClusterSettings
-from coordinator_sim.broker.shares.family import Shares
-from coordinator_sim.broker.slow_appends import HoldingCluster, SlowAppends
+from coordinator_sim.broker.slow_appends import SlowAppends
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
@@ -55,41 +52,27 @@ class LeaderMoved(Struct, frozen=True, kw_only=True):
     leader_epoch: int
 
 
-class OperatedCluster(HoldingCluster, Protocol):
-    """The parts of a cluster that operations act on; see `Cluster`."""
-
-    settings: ClusterSettings
-    leadership: Leadership
-    data: DataApis
-    shares: Shares
-    quotas: Quotas
-    fenced: dict[int, None]
-    append_failure: ErrorCode
-
-    def change(self, change: Change, /) -> None:
-        """Change the metadata."""
-        ...
-
-
 class Operations:
     """Stops, pauses, partitions and resumes brokers; moves leaders; applies faults.
 
     Args:
-        cluster: The cluster to operate on.
+        cluster: The parts of the cluster to operate on.
+        groups: The group coordinators.
 
     Attributes:
         election_delay_ms: Group time from the loss of a broker to the election of other leaders.
         slow_appends: Lets appends complete late.
     """
 
-    __slots__ = ("_cluster", "_losses", "_status", "election_delay_ms", "slow_appends")
+    __slots__ = ("_cluster", "_groups", "_losses", "_status", "election_delay_ms", "slow_appends")
 
-    def __init__(self, cluster: OperatedCluster) -> None:
+    def __init__(self, cluster: ClusterParts, groups: GroupCoordinators) -> None:
         self._cluster = cluster
+        self._groups = groups
         self._status: dict[int, BrokerStatus] = {}
         self._losses: dict[int, int] = {}
         self.election_delay_ms = ELECTION_DELAY_MS
-        self.slow_appends = SlowAppends(cluster)
+        self.slow_appends = SlowAppends(cluster, groups)
 
     # -- brokers ---------------------------------------------------------------------------
 
@@ -112,10 +95,7 @@ class Operations:
         """
         self._expect(broker_id, BrokerStatus.RUNNING, BrokerStatus.PAUSED, BrokerStatus.PARTITIONED)
         self._status[broker_id] = BrokerStatus.STOPPED
-        self._cluster.groups.stop(broker_id)
-        self._cluster.data.fetches.forget_broker(broker_id)
-        self._cluster.shares.forget_broker(broker_id)
-        self._cluster.quotas.forget_broker(broker_id)
+        self._cluster.brokers.stop(broker_id)
         self._lose(broker_id, now)
 
     def pause(self, broker_id: int, now: Instants) -> None:
@@ -126,7 +106,7 @@ class Operations:
         """
         self._expect(broker_id, BrokerStatus.RUNNING)
         self._status[broker_id] = BrokerStatus.PAUSED
-        self._cluster.groups.freeze(broker_id)
+        self._cluster.brokers.frozen[broker_id] = None
         self._lose(broker_id, now)
 
     def partition(self, broker_id: int) -> None:
@@ -152,10 +132,10 @@ class Operations:
         if was is BrokerStatus.STOPPED:
             epoch = max(cluster.image.broker_epochs.values(), default=0) + 1
             cluster.change(BrokerStarted(broker_id, epoch))
-            cluster.groups.start(broker_id)
+            cluster.brokers.start(broker_id)
         self._status[broker_id] = BrokerStatus.RUNNING
         if was is BrokerStatus.PAUSED:
-            cluster.groups.thaw(broker_id, now)
+            self._groups.thaw(broker_id, now)
         cluster.scheduler.arm()
         if was is BrokerStatus.STOPPED or broker_id in cluster.fenced:
             cluster.fenced.pop(broker_id, None)
@@ -186,8 +166,8 @@ class Operations:
         if broker_id in self._cluster.fenced:
             return  # it was paused, and then killed
         self._cluster.fenced[broker_id] = None
-        for told in self._cluster.cluster_events.broker_fenced:
-            told(broker_id)
+        for listener in self._cluster.cluster_events.broker_fenced:
+            listener(broker_id)
         self._cluster.leadership.broker_lost(broker_id, now)
         self._correct_isr()
 
@@ -247,7 +227,7 @@ class Operations:
         if leader_id not in self._running():
             raise ConfigError(f"broker {leader_id} cannot lead: it does not run")
         if topic == OFFSETS_TOPIC and not old_notices:
-            self._cluster.groups.depose_unaware(index)
+            self._groups.depose_unaware(index)
         self._cluster.leadership.elect(topic, index, leader_id, now)
         return LeaderMoved(
             topic=topic, partition=index, leader_id=state.leader_id, leader_epoch=state.leader_epoch
@@ -271,12 +251,12 @@ class Operations:
 
     def taken_while_appends_fail(self, error: ErrorCode, take: Task, now: Instants) -> None:
         """Take a request and fail all of its appends with an error."""
-        cluster = self._cluster
-        cluster.append_failure = error
+        hosted = self._cluster.hosted
+        hosted.append_failure = error
         try:
             take(now)
         finally:
-            cluster.append_failure = ErrorCode.NONE
+            hosted.append_failure = ErrorCode.NONE
 
     def hold_high_watermark(self, topic: str, partition: int, *, hold: bool, now: Instants) -> None:
         """Hold a partition's high watermark where it is, as lagging followers do, or release it.
@@ -292,7 +272,7 @@ class Operations:
             raise ConfigError(f"no partition {topic}-{partition}: create the topic first")
         log.hold_high_watermark(log.high_watermark if hold else None)
         if topic == OFFSETS_TOPIC:
-            self._cluster.groups.hold_high_watermark(partition, hold=hold, now=now)
+            self._groups.hold_high_watermark(partition, hold=hold, now=now)
         self._cluster.cluster_events.touched((topic, partition))
 
     def taken_while_coordinator_moves(
@@ -309,7 +289,7 @@ class Operations:
             take(now)
             return
         partition = partition_for(group_id, len(topic.partitions))
-        broker = cluster.groups.leader_of(partition)
+        broker = self._groups.leader_of(partition)
         if broker is not None:
             broker.coordinator.hold_high_watermark(hold=True, partition=partition)
         take(now)

@@ -10,31 +10,15 @@ CoordinatorRuntime.java (HighWatermarkListener).
 
 from collections import deque
 from functools import partial
-from typing import Protocol
 
-from coordinator_sim.broker.cluster_events import ClusterEvents
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
-from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.purgatory import Place
-from coordinator_sim.broker.replicas.log_manager import LogManager
-from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
-from coordinator_sim.broker.scheduler import Scheduler, Task
+from coordinator_sim.broker.scheduler import Task
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from coordinator_sim.log.partition_log import PartitionLog
-
-
-class HoldingCluster(Protocol):
-    """The parts of a cluster that slow appends act on; see `Cluster`."""
-
-    image: MetadataImage
-    groups: GroupCoordinators
-    cluster_events: ClusterEvents
-    logs: LogManager
-    hosted: ReplicaManager
-    scheduler: Scheduler
-    latest: Instants
 
 
 class _Append:
@@ -65,13 +49,15 @@ class SlowAppends:
     """Lets appends complete late: those of one request, or all of a partition.
 
     Args:
-        cluster: The cluster with the logs.
+        cluster: The parts of the cluster, with the logs.
+        groups: The group coordinators.
     """
 
-    __slots__ = ("_cluster", "_delays", "_late", "_request_ms")
+    __slots__ = ("_cluster", "_delays", "_groups", "_late", "_request_ms")
 
-    def __init__(self, cluster: HoldingCluster) -> None:
+    def __init__(self, cluster: ClusterParts, groups: GroupCoordinators) -> None:
         self._cluster = cluster
+        self._groups = groups
         self._delays: dict[Place, int] = {}
         self._request_ms = 0
         self._late: dict[Place, _Late] = {}
@@ -127,7 +113,6 @@ class SlowAppends:
         """Ask to be told of appends as long as any may be late."""
         watch = self._before_append if self._request_ms or self._delays else None
         self._cluster.hosted.before_append = watch
-        self._cluster.groups.offsets_topic.before_append = watch
 
     def _before_append(self, place: Place) -> None:
         ms = max(self._request_ms, self._delays.get(place, 0))
@@ -141,7 +126,7 @@ class SlowAppends:
             log.hold_high_watermark(log.high_watermark)
         topic, partition = place
         if topic == OFFSETS_TOPIC:
-            self._cluster.groups.hold_high_watermark(partition, hold=True, now=now)
+            self._groups.hold_high_watermark(partition, hold=True, now=now)
         append = _Append(log.end_offset)
         late.appends.append(append)
         complete = partial(self._complete, place, late, append)
@@ -160,9 +145,8 @@ class SlowAppends:
         late.log.hold_high_watermark(limit)
         topic, partition = place
         if topic == OFFSETS_TOPIC:
-            groups = self._cluster.groups
             if limit is None:
-                groups.hold_high_watermark(partition, hold=False, now=now)
+                self._groups.hold_high_watermark(partition, hold=False, now=now)
             else:
-                groups.advance_high_watermark(partition, limit, now)
+                self._groups.advance_high_watermark(partition, limit, now)
         self._cluster.cluster_events.touched(place)

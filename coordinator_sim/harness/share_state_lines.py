@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.share_coordinator.operations import StateResponse
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
@@ -190,6 +191,10 @@ class ShareStateLines:
 
     # -- time ------------------------------------------------------------------------------
 
+    @property
+    def _now(self) -> Instants:
+        return Instants(self._now_ms, self._now_ms)
+
     def _fire(self, end_ms: int) -> None:
         """Fire every timer up to an instant, each at its own."""
         timers = self._coordinator.runtime.timers
@@ -224,7 +229,7 @@ class ShareStateLines:
             self._startup(command)
             if command.get("elect", True):
                 for partition in range(self._partitions):
-                    self._coordinator.on_election(partition, 1, self._now_ms)
+                    self._coordinator.on_election(partition, 1, self._now)
 
     def _startup(self, _command: Json) -> None:
         self._is_started = True
@@ -268,11 +273,11 @@ class ShareStateLines:
 
     def _elect(self, command: Json) -> None:
         for partition in self._places(command):
-            self._coordinator.on_election(partition, command.get("epoch", 1), self._now_ms)
+            self._coordinator.on_election(partition, command.get("epoch", 1), self._now)
 
     def _resign(self, command: Json) -> None:
         for partition in self._places(command):
-            self._coordinator.on_resignation(partition, command.get("epoch"), self._now_ms)
+            self._coordinator.on_resignation(partition, command.get("epoch"), self._now)
 
     def _hold(self, command: Json) -> None:
         self._log.is_held = command["hw"]

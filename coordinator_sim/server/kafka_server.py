@@ -11,7 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.broker.cluster import Cluster, TraceSink
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.cluster_parts import TraceSink
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.draws import DrawBytes

@@ -337,8 +337,8 @@ class ClusterDriver(Alarmed):
         """
         now = self._now()
         state = self.cluster.image.topics[OFFSETS_TOPIC].partitions[partition]
-        groups = self.cluster.groups
-        living = [each for each in groups.living if each not in groups.frozen]
+        brokers = self.cluster.brokers
+        living = [each for each in brokers.living if brokers.is_running(each)]
         if to_broker is None:
             later = [each for each in living if each > state.leader_id]
             to_broker = min(later or living, default=state.leader_id)

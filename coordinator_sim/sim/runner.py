@@ -5,7 +5,8 @@ from typing import Final
 
 from msgspec import Struct, field, structs
 
-from coordinator_sim.broker.cluster import Cluster, TraceSink
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.cluster_parts import TraceSink
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.clock import Action

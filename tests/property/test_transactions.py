@@ -327,7 +327,7 @@ class Transactions(RuleBasedStateMachine):
     @rule(who=st.integers(0, 1), partition=st.integers(0, 1), committed=st.booleans())
     def recover(self, who: int, partition: int, *, committed: bool) -> None:
         """All is well for a while, and a producer has its way."""
-        self.cluster.append_failure = NONE
+        self.cluster.hosted.append_failure = NONE
         for broker_id in (1, 2, 3):
             self.resume(broker_id)
         self.pass_time(2_000)
@@ -390,22 +390,22 @@ class Transactions(RuleBasedStateMachine):
         self.pass_time(duration_ms)
 
     @rule()
-    @precondition(lambda self: self.cluster.append_failure is NONE)
+    @precondition(lambda self: self.cluster.hosted.append_failure is NONE)
     def fail_appends(self) -> None:
         """No coordinator can write."""
-        self.cluster.append_failure = ErrorCode.NOT_ENOUGH_REPLICAS
+        self.cluster.hosted.append_failure = ErrorCode.NOT_ENOUGH_REPLICAS
 
     @rule()
-    @precondition(lambda self: self.cluster.append_failure is not NONE)
+    @precondition(lambda self: self.cluster.hosted.append_failure is not NONE)
     def heal_appends(self) -> None:
         """Appends succeed again."""
-        self.cluster.append_failure = NONE
+        self.cluster.hosted.append_failure = NONE
 
     # -- what must hold --------------------------------------------------------------------
 
     def teardown(self) -> None:
         """Let everything come to its end, and look."""
-        self.cluster.append_failure = NONE
+        self.cluster.hosted.append_failure = NONE
         for broker_id in (1, 2, 3):
             self.resume(broker_id)
         self.pass_time(120_000)

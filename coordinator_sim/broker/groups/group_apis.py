@@ -150,7 +150,7 @@ class GroupApis:
         self, request: GroupRequest, context: RequestContext, now_ms: int
     ) -> CoordinatorResult:
         """Handle a request; the result is complete and needs no `pass_on`."""
-        if type(request) in self._unchecked and self._access.is_open:
+        if type(request) in self._unchecked and self._access.authorizer is None:
             return self.pass_on(self._coordinator.handle(request, context, now_ms))
         passage = self._checks[type(request)](request, context)
         if passage.request is None:

@@ -1,28 +1,26 @@
 """The group coordinators of the living brokers: requests, offsets partitions, time."""
 
 from collections.abc import Callable
+from typing import Final
 
 from msgspec import structs
 
-from coordinator_sim.broker.configs.configs import Configs
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers, Instants
-from coordinator_sim.broker.groups.broker import Broker
-from coordinator_sim.broker.groups.cluster_news import ClusterNews
+from coordinator_sim.broker.groups.group_apis import GroupApis
 from coordinator_sim.broker.groups.group_protocols import GroupProtocol, GroupProtocols
-from coordinator_sim.broker.groups.internal_topics import InternalTopics, TakesRequests
+from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
-from coordinator_sim.broker.metadata.changes import ConfigsChanged
+from coordinator_sim.broker.hosting import Hosting
+from coordinator_sim.broker.metadata.changes import ConfigsChanged, OffsetNodeWritten
 from coordinator_sim.broker.metadata.image import (
     BROKER_RESOURCE,
     GROUP_RESOURCE,
-    MetadataImage,
     PartitionState,
 )
-from coordinator_sim.broker.metadata.topic_ids import Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
-from coordinator_sim.broker.scheduler import Scheduler, Task, earliest
-from coordinator_sim.broker.security.authorizer import Authorizer
-from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.broker.scheduler import Task
 from coordinator_sim.clock.wall_clock import TRUE, WallClock
 from coordinator_sim.coordinator.contract import (
     CoordinatorConfig,
@@ -32,7 +30,9 @@ from coordinator_sim.coordinator.contract import (
     TransactionVerifier,
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.coordinator.properties import PROPERTIES, configured
 from coordinator_sim.coordinator.share.persister import PersisterAnswer, PersisterCall
+from coordinator_sim.coordinator.topics import KnownTopic
 from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
@@ -40,151 +40,284 @@ from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.roles import FOLLOWER, LEADER
 from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS, GroupRequest
 
-Deliver = Callable[[int, CoordinatorResult], None]
-"""Takes what a coordinator caused, complete as it is, with the broker's id."""
 IdsOf = Callable[[int], IdSource]
 """Gives the source of the member ids that a broker's coordinator hands out, by broker id."""
+CallPersister = Callable[["Broker", PersisterCall], None]
+"""Carries out a call to the share coordinators; its answer goes to `Broker.persister_answered`."""
+
+_OF_GROUPS: Final = "group."
+"""A setting of a group has this before its name among those of brokers."""
+
+
+class Broker:
+    """A broker that lives; implements `HostedCoordinator` for the offsets topic.
+
+    Args:
+        broker_id: Its id.
+        coordinator: Its group coordinator, empty at first.
+        apis: The edge around the coordinator.
+        groups: All group coordinators.
+
+    Attributes:
+        handle: Takes a group request (`GroupApis.handle`); what the coordinator causes is complete.
+        wake_up_ms: The coordinator's, called after every request.
+        has_stopped: Whether the process has ended.
+        missed_elections: Partitions whose leader changed while this broker was frozen.
+    """
+
+    __slots__ = (
+        "_cluster",
+        "_groups",
+        "_missed",
+        "_pass_on",
+        "broker_id",
+        "coordinator",
+        "handle",
+        "has_stopped",
+        "missed_elections",
+        "wake_up_ms",
+    )
+
+    def __init__(
+        self,
+        broker_id: int,
+        coordinator: GroupCoordinator,
+        apis: GroupApis,
+        groups: "GroupCoordinators",
+    ) -> None:
+        self.broker_id = broker_id
+        self.coordinator = coordinator
+        self.wake_up_ms = coordinator.wake_up_ms
+        self.handle = apis.handle
+        self._pass_on = apis.pass_on
+        self._groups = groups
+        self._cluster = groups.cluster
+        self.has_stopped = False
+        self.missed_elections: dict[int, None] = {}
+        # Ends of loads, and answers of share coordinators, that came while the broker was frozen.
+        self._missed: list[Task] = []
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the broker's time stands still: no timer fires, and it notices no election."""
+        return self.broker_id in self._cluster.brokers.frozen
+
+    def resume(self, now: Instants) -> None:
+        """End the loads, and take the answers, that came while the broker was frozen."""
+        missed, self._missed = self._missed, []
+        for finish in missed:
+            finish(now)
+
+    # -- leadership ------------------------------------------------------------------------
+
+    def on_election(self, partition: int, leader_epoch: int, now: Instants) -> None:
+        """Begin to load a partition; the load ends after `ClusterSettings.load_ms`."""
+        self.carry_out(self.coordinator.begin_load(partition, leader_epoch, now.group_ms))
+
+        def finish(later: Instants) -> None:
+            if self.has_stopped:
+                return
+            if self.is_frozen:
+                self._missed.append(finish)
+                return
+            state = self._cluster.image.partition(OFFSETS_TOPIC, partition)
+            if state is not None and state.leader_epoch == leader_epoch:
+                self._finish_load(partition, later.group_ms)
+
+        load_ms = self._cluster.settings.load_ms
+        if load_ms and self._groups.offsets_topic.has_records(partition):
+            self._cluster.scheduler.at_group_ms(now.group_ms + load_ms, finish)
+        else:
+            finish(now)
+
+    def _finish_load(self, partition: int, now_ms: int) -> None:
+        error = ErrorCode.KAFKA_STORAGE_ERROR
+        if self._groups.offsets_topic.is_readable(self.broker_id, partition):
+            try:
+                for batch in self._groups.offsets_topic.batches(partition):
+                    self.coordinator.replay(partition, batch)
+                error = ErrorCode.NONE
+            except OSError as failure:
+                self._groups.offsets_topic.unreadable(partition, failure)
+        self.carry_out(self.coordinator.finish_load(partition, error, now_ms))
+
+    def on_resignation(self, partition: int, leader_epoch: int | None, now: Instants) -> None:
+        """Unload a partition; `leader_epoch` is None where the topic is deleted."""
+        self.carry_out(self.coordinator.unload(partition, leader_epoch, now.group_ms))
+
+    # -- what the coordinator causes -------------------------------------------------------
+
+    def persister_answered(
+        self, call: PersisterCall, answer: PersisterAnswer, now: Instants
+    ) -> None:
+        """Pass the answer of the share coordinator to a call on."""
+        if self.has_stopped:
+            return
+        if self.is_frozen:
+            self._missed.append(lambda later: self.persister_answered(call, answer, later))
+            return
+        self.carry_out(self.coordinator.persister_answered(call.call_id, answer, now.group_ms))
+        self.settle(now.group_ms)
+
+    def carry_out(self, result: CoordinatorResult) -> None:
+        """Deliver what a verb of the coordinator caused that is not a client's request."""
+        self.deliver(self._pass_on(result))
+        self._cluster.scheduler.wake_by_group_ms(self.wake_up_ms())
+
+    def deliver(self, result: CoordinatorResult) -> None:
+        """Send what the coordinator caused, complete as it is."""
+        for reply in result.replies:
+            self._cluster.answer(reply.token, reply.response)
+        for call in result.persister_calls:
+            self._groups.call_persister(self, call)
+        if result.events and self._cluster.trace is not None:
+            self._cluster.trace(self.broker_id, result.events)
+
+    # -- time ------------------------------------------------------------------------------
+
+    def settle(self, now_ms: int) -> None:
+        """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""
+        if self.broker_id in self._cluster.brokers.frozen:
+            return
+        wake_up_ms = self.wake_up_ms()
+        if wake_up_ms is not None and wake_up_ms <= now_ms:
+            self.carry_out(self.coordinator.expire(now_ms))
+        else:
+            self._cluster.scheduler.wake_by_group_ms(wake_up_ms)
+
+    def arm(self) -> None:
+        """Arm the scheduler for the timers of the coordinator."""
+        self._cluster.scheduler.wake_by_group_ms(self.wake_up_ms())
+
+    def next_group_deadline_ms(self) -> int | None:
+        """The earliest deadline of any group, None if there is none."""
+        return self.coordinator.next_deadline_ms()
 
 
 class GroupCoordinators:
     """All group coordinators.
 
     Args:
-        settings: Of the cluster.
-        image: Who leads the offsets partitions.
-        offsets_topic: Their log.
-        catalogue: What topics there are.
-        deliver: Takes what a coordinator caused.
+        cluster: The parts of the cluster.
         ids_of: See `IdsOf`.
-        scheduler: Ends loads that take time (`ClusterSettings.load_ms`), and wakes coordinators.
-        configs: Settings of brokers and groups, as clients change them.
 
     Attributes:
+        cluster: See above.
         living: The brokers that live, by id.
-        frozen: Those of them whose time stands still: no timer fires, and no election is heard of.
-        offsets_topic: The log.
+        call_persister: Asks the share coordinators for what a group coordinator wants of them.
+        offsets_topic: The log that the coordinators write before they acknowledge.
         verifier: Asked about transactional commits by coordinators of brokers that start from now.
-        authorizer: Likewise; None allows everything.
-        old_offsets: Those of version 0; likewise.
-        cluster: Takes requests of brokers that start from now: to create topics.
-        traces: Whether they tell what happens.
-        tells_heartbeats: Whether that includes heartbeats; see `tell_heartbeats`.
     """
 
     __slots__ = (
-        "_catalogue",
-        "_deliver",
         "_deposed",
+        "_dynamic",
+        "_hosting",
         "_ids_of",
         "_image",
-        "_led",
-        "_missed",
-        "_missed_elections",
-        "_news",
+        "_old_offsets",
         "_protocols",
-        "_scheduler",
-        "_settings",
+        "_traces",
+        "_traces_heartbeats",
         "_wall_clocks",
-        "authorizer",
+        "call_persister",
         "cluster",
-        "frozen",
         "living",
         "offsets_topic",
-        "old_offsets",
-        "tells_heartbeats",
-        "traces",
         "verifier",
     )
 
-    def __init__(  # noqa: PLR0913 - what a cluster is made of, by keyword
-        self,
-        settings: ClusterSettings,
-        image: MetadataImage,
-        offsets_topic: OffsetsTopic,
-        *,
-        catalogue: Topics,
-        deliver: Deliver,
-        ids_of: IdsOf,
-        scheduler: Scheduler,
-        configs: Configs,
-    ) -> None:
-        self._settings = settings
-        self._image = image
-        self.offsets_topic = offsets_topic
-        self._catalogue = catalogue
-        self._deliver = deliver
+    def __init__(self, cluster: ClusterParts, ids_of: IdsOf) -> None:
+        settings = cluster.settings
+        self.cluster = cluster
+        self._image = cluster.image
         self._ids_of = ids_of
-        self._scheduler = scheduler
-        self._protocols = GroupProtocols(settings.profile, image, configs)
-        self._news = ClusterNews(image, configs)
-        self._led: dict[int, int] = {}
-        # Leaders that were deposed and do not know it yet, by partition.
+        self._traces = cluster.trace is not None
+        self._traces_heartbeats = True
+        self.offsets_topic = OffsetsTopic(
+            settings.profile,
+            cluster.hosted,
+            cluster.logs.log_of,
+            medium_failed=self._storage_failed,
+            cluster_events=cluster.cluster_events,
+        )
+        self._protocols = GroupProtocols(settings.profile, cluster.image, cluster.configs)
+        configs = cluster.configs
+        self._dynamic = [
+            name for name in PROPERTIES if name in configs.broker and configs.broker[name].dynamic
+        ]
+        self._hosting: Hosting[Broker] = Hosting(cluster.brokers)
+        self.living = self._hosting.coordinators
+        # Leaders that were deposed and have not noticed yet, by partition.
         self._deposed: dict[int, list[int]] = {}
-        # What frozen brokers have not heard of: ends of loads, answers of share coordinators, and
-        # partitions with another leader.
-        self._missed_elections: dict[int, dict[int, None]] = {}
-        self._missed: dict[int, list[Task]] = {}
         self._wall_clocks: dict[int, WallClock] = {}
-        self.living: dict[int, Broker] = {}
-        self.frozen: dict[int, None] = {}
         self.verifier: TransactionVerifier | None = None
-        self.authorizer: Authorizer | None = None
-        self.cluster: TakesRequests | None = None
-        self.old_offsets = ZooKeeperOffsets(settings.coordinator.offset_metadata_max_bytes)
-        self.traces = False
-        self.tells_heartbeats = True
+        self.call_persister: CallPersister = lambda _broker, _call: None
+        self._old_offsets = ZooKeeperOffsets(
+            settings.coordinator.offset_metadata_max_bytes,
+            cluster.image.offset_nodes,
+            self._write_offset_node,
+        )
+        cluster.brokers.started.append(self._started)
+        cluster.brokers.stopped.append(self._stopped)
+        cluster.cluster_events.changed[ConfigsChanged].append(self._configs_changed)
 
     def offers(self, protocol: GroupProtocol) -> bool:
         """Whether a protocol of groups is on now."""
         return self._protocols.offers(protocol)
 
+    def _storage_failed(self, place: Place, error: OSError) -> None:
+        """Let the leader resign as soon as the coordinator that met the error is done."""
+        cluster = self.cluster
+        cluster.scheduler.at_wall_ms(0, lambda _now: cluster.storage_failed(place, error))
+
+    def _write_offset_node(self, path: str, data: str) -> None:
+        """Keep an offset of a version 0 commit, which is refused where that raises OSError."""
+        try:
+            self.cluster.change(OffsetNodeWritten(path, data))
+        except OSError as error:
+            self.cluster.trouble(f"{path}: {error}; refused")
+            raise
+
     # -- brokers ---------------------------------------------------------------------------
 
-    def is_running(self, broker_id: int) -> bool:
-        """Whether a broker's process lives, and its time does not stand still."""
-        return broker_id in self.living and broker_id not in self.frozen
-
-    def start(self, broker_id: int) -> None:
+    def _started(self, broker_id: int) -> None:
         """A broker process begins; it leads nothing yet."""
+        cluster = self.cluster
         config = self._config_of(broker_id)
+        profile = cluster.settings.profile
         coordinator = GroupCoordinator(
             config,
-            self._settings.profile,
+            profile,
             ids=self._ids_of(broker_id),
             append_policy=self.offsets_topic.policy_of(broker_id),
             verifier=self.verifier,
         )
-        coordinator.tell_heartbeats(self.tells_heartbeats)
+        coordinator.tell_heartbeats(self._traces_heartbeats)
         coordinator.set_wall_clock(self._wall_clocks.get(broker_id, TRUE))
-        self._news.tell_all(coordinator)
-        self._news.tell_settings(coordinator, config)
-        broker = self.living[broker_id] = Broker(
-            broker_id,
+        topics = [self._topic(name) for name in self._image.topics]
+        coordinator.topics_changed(topics, (), self._image.version)
+        self._reconfigure(coordinator, config)
+        apis = GroupApis(
             coordinator,
-            self._settings.profile,
-            topics=self._catalogue,
-            old_offsets=self.old_offsets,
+            profile,
+            topics=cluster.topics.catalogue,
+            old_offsets=self._old_offsets,
             offers=self._protocols.offers,
-            authorizer=self.authorizer,
-            internal_topics=self._internal_topics(broker_id),
+            authorizer=cluster.access.authorizer,
+            internal_topics=InternalTopics(broker_id, cluster),
         )
-        coordinator.restrict_topics(broker.may_describe)
-
-    def _internal_topics(self, broker_id: int) -> InternalTopics | None:
-        cluster = self.cluster
-        return None if cluster is None else InternalTopics(broker_id, cluster, self._scheduler)
+        coordinator.restrict_topics(apis.may_describe)
+        self._hosting.add(broker_id, Broker(broker_id, coordinator, apis, self))
 
     def _config_of(self, broker_id: int) -> CoordinatorConfig:
-        return structs.replace(self._settings.coordinator, broker_id=broker_id, trace=self.traces)
+        config = self.cluster.settings.coordinator
+        return structs.replace(config, broker_id=broker_id, trace=self._traces)
 
-    def stop(self, broker_id: int) -> None:
+    def _stopped(self, broker_id: int) -> None:
         """A broker process is gone, with all that its coordinator had not written."""
-        del self.living[broker_id]
-        self.frozen.pop(broker_id, None)
-        self._missed_elections.pop(broker_id, None)
-        self._missed.pop(broker_id, None)
-        for partition in [each for each, leader in self._led.items() if leader == broker_id]:
-            del self._led[partition]
+        self.living[broker_id].has_stopped = True
+        self._hosting.remove(broker_id)
         for partition, deposed in self._deposed.items():
             if broker_id in deposed:
                 deposed.remove(broker_id)
@@ -197,42 +330,31 @@ class GroupCoordinators:
         if broker is not None:
             broker.coordinator.set_wall_clock(clock)
 
-    def freeze(self, broker_id: int) -> None:
-        """Let a broker's time stand still, as that of a process that got SIGSTOP.
-
-        Its coordinator does not hear that it leads a partition no more, or leads another one.
-        """
-        self.frozen[broker_id] = None
-
     def fire_overdue(self, broker_id: int, now: Instants) -> None:
         """Fire the deadlines of a frozen broker up to now: its timers go on first, or last."""
         broker = self.living[broker_id]
-        self._carry_out(broker, broker.coordinator.expire(now.group_ms))
+        broker.carry_out(broker.coordinator.expire(now.group_ms))
 
     def thaw(self, broker_id: int, now: Instants) -> None:
-        """Let a broker's time go on; it ends its loads, and hears of elections it has missed."""
-        self.frozen.pop(broker_id, None)
-        for finish in self._missed.pop(broker_id, ()):
-            finish(now)
-        for partition in self._missed_elections.pop(broker_id, ()):
+        """Let a broker's time go on; it ends its loads, and notices elections it has missed."""
+        self.cluster.brokers.frozen.pop(broker_id, None)
+        broker = self.living[broker_id]
+        broker.resume(now)
+        missed, broker.missed_elections = broker.missed_elections, {}
+        for partition in missed:
             state = self._image.partition(OFFSETS_TOPIC, partition)
             if state is not None and state.leader_id == broker_id:
                 self._take_over(partition, state, now)
             elif broker_id in self._deposed.get(partition, ()):
-                leader_epoch = None if state is None else state.leader_epoch
-                self._resign(broker_id, partition, leader_epoch, now.group_ms)
+                self._resign(
+                    broker_id, partition, None if state is None else state.leader_epoch, now
+                )
 
     def tell_heartbeats(self, wanted: bool) -> None:
-        """Whether coordinators that tell what happens tell of heartbeats too."""
-        self.tells_heartbeats = wanted
+        """Whether coordinators that emit trace events emit those of heartbeats too."""
+        self._traces_heartbeats = wanted
         for broker in self.living.values():
             broker.coordinator.tell_heartbeats(wanted)
-
-    def use_authorizer(self, authorizer: Authorizer | None) -> None:
-        """Ask another authorizer from now on; None allows everything."""
-        self.authorizer = authorizer
-        for broker in self.living.values():
-            broker.use_authorizer(authorizer)
 
     # -- requests --------------------------------------------------------------------------
 
@@ -244,22 +366,8 @@ class GroupCoordinators:
         """Take a request for one broker's coordinator; answers are delivered."""
         broker = self.living[call.broker_id]
         now_ms = call.now.group_ms
-        self._deliver(call.broker_id, broker.handle(call.request, call.context, now_ms))
-        self._settle(broker, now_ms)
-
-    def persister_answered(
-        self, broker: Broker, call: PersisterCall, answer: PersisterAnswer, now: Instants
-    ) -> None:
-        """Tell a broker's coordinator what became of what it asked of the share coordinator."""
-        broker_id = broker.broker_id
-        if broker_id in self.frozen:
-            self._missed.setdefault(broker_id, []).append(
-                lambda later: self.persister_answered(broker, call, answer, later)
-            )
-        elif self.living.get(broker_id) is broker:
-            told = broker.coordinator.persister_answered(call.call_id, answer, now.group_ms)
-            self._carry_out(broker, told)
-            self._settle(broker, now.group_ms)
+        broker.deliver(broker.handle(call.request, call.context, now_ms))
+        broker.settle(now_ms)
 
     def complete_transaction(
         self, request: CompleteTransaction, context: RequestContext, now: Instants
@@ -268,35 +376,67 @@ class GroupCoordinators:
 
         Its answer, a `TransactionCompleted`, is delivered under the token of the context.
         """
-        broker = self.living.get(self._led.get(request.partition, -1))
+        broker = self.leader_of(request.partition)
         if broker is None:
             return False
-        result = broker.coordinator.complete_transaction(request, context, now.group_ms)
-        self._carry_out(broker, result)
-        self._settle(broker, now.group_ms)
+        broker.carry_out(broker.coordinator.complete_transaction(request, context, now.group_ms))
+        broker.settle(now.group_ms)
         return True
 
-    def settings_changed(self, change: ConfigsChanged) -> None:
-        """Clients changed the settings of a broker or a group."""
+    def _configs_changed(self, change: ConfigsChanged) -> None:
+        """Pass settings of a broker or a group on, which clients have changed."""
         if change.resource_type not in {BROKER_RESOURCE, GROUP_RESOURCE}:
             return
         group_id = change.name if change.resource_type == GROUP_RESOURCE else None
         for broker in self.living.values():
             config = self._config_of(broker.broker_id)
-            self._news.tell_settings(broker.coordinator, config, group_id)
+            self._reconfigure(broker.coordinator, config, group_id)
+
+    def _reconfigure(
+        self, coordinator: GroupCoordinator, config: CoordinatorConfig, group_id: str | None = None
+    ) -> None:
+        """Pass a coordinator the settings of its broker, and of one group or all groups.
+
+        Args:
+            coordinator: The coordinator.
+            config: The config with which its broker started.
+            group_id: The group whose settings changed; None for all that have their own.
+
+        Source: kafka 4.4, GroupConfigManager.updateGroupConfig; DynamicBrokerConfig.
+        """
+        values = [(name, self.cluster.configs.broker_value(name)) for name in self._dynamic]
+        broker = configured(
+            config, {name: str(value) for name, value in values if value is not None}
+        )
+        groups = [name for kind, name in self._image.configs if kind == GROUP_RESOURCE]
+        if group_id is not None:
+            groups = [group_id]
+        coordinator.reconfigure(broker, {each: self._own(broker, each) for each in groups})
+
+    def _own(self, broker: CoordinatorConfig, group_id: str) -> CoordinatorConfig | None:
+        """The config of a group with settings of its own."""
+        values = self._image.configs_of(GROUP_RESOURCE, group_id)
+        own = {f"{_OF_GROUPS}{name}": text for name, text in values.items()}
+        return configured(broker, own) if own else None
+
+    # -- topics ----------------------------------------------------------------------------
+
+    def _topic(self, name: str) -> KnownTopic:
+        """A topic for coordinators; brokers here have no racks."""
+        state = self._image.topic(name)
+        return KnownTopic(name, state.topic_id, len(state.partitions))
 
     def topic_deleted(self, name: str, topic_id: bytes, partitions: int, now: Instants) -> None:
         """Offsets of a topic that is gone go too; without the offsets topic nobody leads."""
         if name == OFFSETS_TOPIC:
-            for partition in list(self._led):
-                self._unload(partition, None, now.group_ms)
+            for partition in list(self._hosting.leaders):
+                self._hosting.resign(partition, None, now)
         for broker in self.living.values():
-            self._news.tell_removed(broker.coordinator, name)
-        gone = {name: DeletedTopic(topic_id=topic_id, partition_count=partitions)}
+            broker.coordinator.topics_changed((), (name,), self._image.version)
+        deleted = {name: DeletedTopic(topic_id=topic_id, partition_count=partitions)}
         for broker in list(self.living.values()):
-            result = broker.coordinator.topics_deleted(gone, now.group_ms)
-            self._carry_out(broker, result)
-            self._settle(broker, now.group_ms)
+            broker.carry_out(broker.coordinator.topics_deleted(deleted, now.group_ms))
+            broker.settle(now.group_ms)
 
     # -- leadership ------------------------------------------------------------------------
 
@@ -305,15 +445,16 @@ class GroupCoordinators:
         if topic != OFFSETS_TOPIC:
             return
         state = self._image.topics[OFFSETS_TOPIC].partitions[partition]
-        old_id = self._led.get(partition)
-        if old_id is not None and old_id != state.leader_id:
-            if old_id in self.frozen:
+        old = self.leader_of(partition)
+        if old is not None and old.broker_id != state.leader_id:
+            if old.is_frozen:
                 self.depose_unaware(partition)
-                self._missed_elections.setdefault(old_id, {})[partition] = None
+                old.missed_elections[partition] = None
             else:
-                self._unload(partition, state.leader_epoch, now.group_ms)
-        if state.leader_id in self.frozen:
-            self._missed_elections.setdefault(state.leader_id, {})[partition] = None
+                self._hosting.resign(partition, state.leader_epoch, now)
+        elected = self.living.get(state.leader_id)
+        if elected is not None and elected.is_frozen:
+            elected.missed_elections[partition] = None
         else:
             self._take_over(partition, state, now)
 
@@ -321,14 +462,16 @@ class GroupCoordinators:
         """Let the leader of a partition, where there is one, begin to load it."""
         if state.leader_id in self._deposed.get(partition, ()):
             # It drops what it appended alone, and loads again.
-            self._resign(state.leader_id, partition, state.leader_epoch, now.group_ms)
-        if state.leader_id in self.living:
-            self._begin_load(partition, state.leader_id, state.leader_epoch, now)
+            self._resign(state.leader_id, partition, state.leader_epoch, now)
+        broker = self.living.get(state.leader_id)
+        if broker is not None:
+            self._hosting.elect(partition, broker, state, now)
 
     def topic_changed(self, name: str, _now: Instants) -> None:
         """A topic has more partitions."""
+        topics = (self._topic(name),)
         for broker in self.living.values():
-            self._news.tell_topic(broker.coordinator, name)
+            broker.coordinator.topics_changed(topics, (), self._image.version)
 
     def topic_created(self, name: str, now: Instants) -> None:
         """A topic is there; the leaders of the offsets topic load it."""
@@ -338,39 +481,37 @@ class GroupCoordinators:
                 self.leader_changed(name, partition, now)
 
     def depose_unaware(self, partition: int) -> None:
-        """Let the leader of a partition go on as one, unaware that it leads no more.
+        """Let the leader of a partition continue, unaware that it is deposed.
 
         What it appends from now on is on no other broker, and never committed. An election must
         follow; `notice` ends it.
         """
-        leader_id = self._led.pop(partition, None)
-        if leader_id is not None:
-            coordinator = self.living[leader_id].coordinator
+        leader = self._hosting.leaders.pop(partition, None)
+        if leader is not None:
+            coordinator = self.living[leader.broker_id].coordinator
             coordinator.hold_high_watermark(hold=True, partition=partition)
-            self._deposed.setdefault(partition, []).append(leader_id)
-            self.offsets_topic.part(leader_id, partition)
+            self._deposed.setdefault(partition, []).append(leader.broker_id)
+            self.offsets_topic.part(leader.broker_id, partition)
 
     def notice(self, partition: int, now: Instants) -> None:
         """Let deposed leaders of a partition learn of the new leader, and resign."""
         state = self._image.topics[OFFSETS_TOPIC].partitions[partition]
         for broker_id in list(self._deposed.get(partition, ())):
-            self._resign(broker_id, partition, state.leader_epoch, now.group_ms)
+            self._resign(broker_id, partition, state.leader_epoch, now)
 
     def _resign(
-        self, broker_id: int, partition: int, leader_epoch: int | None, now_ms: int
+        self, broker_id: int, partition: int, leader_epoch: int | None, now: Instants
     ) -> None:
         self._deposed[partition].remove(broker_id)
         self.offsets_topic.follow(broker_id, partition)
-        broker = self.living[broker_id]
-        resigned = broker.coordinator.unload(partition, leader_epoch, now_ms)
-        self._carry_out(broker, resigned)
+        self.living[broker_id].on_resignation(partition, leader_epoch, now)
 
     def hold_high_watermark(self, partition: int, *, hold: bool, now: Instants) -> None:
         """Leave the appends of a partition's leader uncommitted from now on, or commit them all."""
-        for broker in self.living.values():
-            if not hold or self._led.get(partition) == broker.broker_id:
-                broker.coordinator.hold_high_watermark(hold=hold, partition=partition)
         leader = self.leader_of(partition)
+        for broker in self.living.values():
+            if not hold or broker is leader:
+                broker.coordinator.hold_high_watermark(hold=hold, partition=partition)
         if leader is not None and not hold:
             self.advance_high_watermark(partition, leader.coordinator.end_offset(partition), now)
 
@@ -379,13 +520,7 @@ class GroupCoordinators:
         leader = self.leader_of(partition)
         if leader is not None:
             released = leader.coordinator.advance_high_watermark(partition, offset, now.group_ms)
-            self._carry_out(leader, released)
-
-    def _unload(self, partition: int, leader_epoch: int | None, now_ms: int) -> None:
-        old = self.living.get(self._led.pop(partition, -1))
-        if old is not None:
-            result = old.coordinator.unload(partition, leader_epoch, now_ms)
-            self._carry_out(old, result)
+            leader.carry_out(released)
 
     def role_of(self, group_id: str, name: str) -> str | None:
         """`leader` or `follower`: what a member is in its group now; None for no member.
@@ -404,72 +539,19 @@ class GroupCoordinators:
 
     def leader_of(self, partition: int) -> Broker | None:
         """The living broker that leads an offsets partition, None when there is none."""
-        return self.living.get(self._led.get(partition, -1))
-
-    def _begin_load(self, partition: int, leader_id: int, leader_epoch: int, now: Instants) -> None:
-        broker = self.living[leader_id]
-        self._led[partition] = leader_id
-        began = broker.coordinator.begin_load(partition, leader_epoch, now.group_ms)
-        self._carry_out(broker, began)
-
-        def finish(later: Instants) -> None:
-            if leader_id in self.frozen:
-                self._missed.setdefault(leader_id, []).append(finish)
-                return
-            state = self._image.partition(OFFSETS_TOPIC, partition)
-            is_leader = self.living.get(leader_id) is broker
-            if is_leader and state is not None and state.leader_epoch == leader_epoch:
-                self._finish_load(broker, partition, later.group_ms)
-
-        if self._settings.load_ms and self.offsets_topic.has_records(partition):
-            self._scheduler.at_group_ms(now.group_ms + self._settings.load_ms, finish)
-        else:
-            finish(now)
-
-    def _finish_load(self, broker: Broker, partition: int, now_ms: int) -> None:
-        coordinator = broker.coordinator
-        error = ErrorCode.KAFKA_STORAGE_ERROR
-        if self.offsets_topic.is_readable(broker.broker_id, partition):
-            try:
-                for batch in self.offsets_topic.batches(partition):
-                    coordinator.replay(partition, batch)
-                error = ErrorCode.NONE
-            except OSError as failure:
-                self.offsets_topic.unreadable(partition, failure)
-        loaded = coordinator.finish_load(partition, error, now_ms)
-        self._carry_out(broker, loaded)
+        return self._hosting.leader_of(partition)
 
     # -- time ------------------------------------------------------------------------------
 
     def expire(self, now: Instants) -> None:
         """Fire every deadline up to now."""
-        for broker in self._moving():
-            self._settle(broker, now.group_ms)
+        for broker in self._hosting.running():
+            broker.settle(now.group_ms)
 
     def arm(self) -> None:
         """Arm the scheduler for the timers of the brokers whose time goes on."""
-        for broker in self._moving():
-            self._scheduler.wake_by_group_ms(broker.wake_up_ms())
+        self._hosting.arm()
 
     def next_group_deadline_ms(self) -> int | None:
         """The earliest deadline of any group, None if there is none."""
-        return earliest(broker.coordinator.next_deadline_ms() for broker in self._moving())
-
-    def _moving(self) -> list[Broker]:
-        living = self.living.values()
-        return [each for each in living if each.broker_id not in self.frozen]
-
-    def _carry_out(self, broker: Broker, result: CoordinatorResult) -> None:
-        """Deliver what a verb of a coordinator caused that is not a client's request."""
-        self._deliver(broker.broker_id, broker.pass_on(result))
-        self._scheduler.wake_by_group_ms(broker.wake_up_ms())
-
-    def _settle(self, broker: Broker, now_ms: int) -> None:
-        """Fire what is due already: a delay of 0 ms ends within the verb that armed it."""
-        if broker.broker_id in self.frozen:
-            return
-        wake_up_ms = broker.wake_up_ms()
-        if wake_up_ms is not None and wake_up_ms <= now_ms:
-            self._carry_out(broker, broker.coordinator.expire(now_ms))
-        else:
-            self._scheduler.wake_by_group_ms(wake_up_ms)
+        return self._hosting.next_group_deadline_ms()

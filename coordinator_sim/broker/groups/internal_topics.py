@@ -8,21 +8,16 @@ Source: kafka 4.4, DefaultAutoTopicCreationManager.createStreamsInternalTopics; 
 """
 
 from collections.abc import Iterable
+from functools import partial
 from heapq import heappop, heappush
-from typing import Any, Final, Protocol, cast
+from typing import Final
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from coordinator_sim.broker.contract import Call, Instants
-from coordinator_sim.broker.pending_answer import AnswerPlace
-from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.cluster_parts import ClusterParts
+from coordinator_sim.broker.contract import Instants
 from coordinator_sim.coordinator.effects import InternalTopic
-from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.catalogue import newest_version
 from coordinator_sim.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -33,20 +28,6 @@ from coordinator_sim.messages.create_topics import (
 _CAPACITY: Final = 1_000
 """Errors that a broker remembers. Source: DefaultAutoTopicCreationManager."""
 _DEFAULT: Final = -1
-
-
-class TakesRequests(Protocol):
-    """The cluster, as far as its own parts ask it for something."""
-
-    latest: Instants
-
-    def handle(self, call: Call[Any], place: AnswerPlace) -> None:
-        """Take a request, whose answer goes to that place, now or later."""
-        ...
-
-    def new_token(self) -> int:
-        """Draw a name for the answer to a request."""
-        ...
 
 
 class TopicErrors:
@@ -85,16 +66,14 @@ class InternalTopics:
 
     Args:
         broker_id: The broker.
-        cluster: Takes CreateTopics.
-        scheduler: Sends it when the heartbeat is dealt with.
+        cluster: Takes CreateTopics, when the heartbeat is dealt with.
     """
 
-    __slots__ = ("_broker_id", "_cluster", "_errors", "_in_flight", "_scheduler")
+    __slots__ = ("_broker_id", "_cluster", "_errors", "_in_flight")
 
-    def __init__(self, broker_id: int, cluster: TakesRequests, scheduler: Scheduler) -> None:
+    def __init__(self, broker_id: int, cluster: ClusterParts) -> None:
         self._broker_id = broker_id
         self._cluster = cluster
-        self._scheduler = scheduler
         self._errors = TopicErrors()
         self._in_flight: dict[str, None] = {}
 
@@ -120,71 +99,33 @@ class InternalTopics:
         ]
         if wanted:
             self._in_flight.update(dict.fromkeys(topic.name for topic in wanted))
-            asked = _Creation(self, tuple(_creatable(topic) for topic in wanted), context, ttl_ms)
-            self._scheduler.at_wall_ms(0, asked.send)
+            send = partial(self._send, tuple(map(_creatable, wanted)), context, ttl_ms)
+            self._cluster.scheduler.at_wall_ms(0, send)
         return failed
 
-    def send(
-        self, request: CreateTopicsRequest, context: RequestContext, place: AnswerPlace
+    def _send(
+        self,
+        topics: tuple[CreatableTopic, ...],
+        context: RequestContext,
+        ttl_ms: int,
+        _now: Instants,
     ) -> None:
-        """Send CreateTopics with somebody's rights."""
-        own = replace(
-            context,
-            token=self._cluster.new_token(),
-            api_version=newest_version(ApiKey.CREATE_TOPICS),
-        )
-        call = Call(
-            broker_id=self._broker_id,
-            api=ApiKey.CREATE_TOPICS,
-            request=request,
-            context=own,
-            now=self._cluster.latest,
-        )
-        self._cluster.handle(call, place)
+        """Send CreateTopics with the rights of the member that needs the topics."""
+        request = CreateTopicsRequest(topics=topics)
+        created = partial(self._created, topics, ttl_ms)
+        self._cluster.send(self._broker_id, request, context, created)
 
-    def created(
-        self, topics: Iterable[CreatableTopic], errors: dict[str, str], ttl_ms: int
+    def _created(
+        self, topics: tuple[CreatableTopic, ...], ttl_ms: int, response: CreateTopicsResponse
     ) -> None:
-        """What became of topics: those without an error are there."""
+        """Topics without an error exist; each error is kept for a while."""
         now_ms = self._cluster.latest.group_ms
         for topic in topics:
             self._in_flight.pop(topic.name, None)
-        for name, text in errors.items():
-            self._errors.put(name, text, now_ms, ttl_ms)
-
-
-class _Creation(Struct, frozen=True):
-    """One CreateTopics of a broker's own; where its answer goes.
-
-    Args:
-        asker: Whose it is.
-        topics: What is asked for.
-        context: Whose rights count.
-        ttl_ms: How long an error is remembered.
-    """
-
-    asker: InternalTopics
-    topics: tuple[CreatableTopic, ...]
-    context: RequestContext
-    ttl_ms: int
-
-    def send(self, _now: Instants) -> None:
-        self.asker.send(CreateTopicsRequest(topics=self.topics), self.context, self)
-
-    def answered(self, response: Struct | None) -> None:
-        results = cast("CreateTopicsResponse", response).topics
-        errors = {
-            each.name: each.error_message or error_message(each.error_code)
-            for each in results
-            if each.error_code is not ErrorCode.NONE
-        }
-        self.asker.created(self.topics, errors, self.ttl_ms)
-
-    def throttled(self, throttle_time_ms: int) -> None:
-        """A broker's own requests have no connection to mute."""
-
-    def closed(self) -> None:
-        """CreateTopics is always answered."""
+        for result in response.topics:
+            if result.error_code is not ErrorCode.NONE:
+                text = result.error_message or error_message(result.error_code)
+                self._errors.put(result.name, text, now_ms, ttl_ms)
 
 
 def _creatable(topic: InternalTopic) -> CreatableTopic:

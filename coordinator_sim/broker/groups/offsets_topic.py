@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from msgspec import structs
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
-from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
@@ -40,13 +40,10 @@ class OffsetsTopic:
 
     Args:
         profile: How batches are put into the log.
-        image: Who leads what.
+        hosted: The logs as the brokers may use them, with faults of appends.
         log_of: See `FindLog`.
         medium_failed: See `MediumFailed`.
         cluster_events: Readers of the topic hear of appends.
-
-    Attributes:
-        failure: What the next appends fail with; NONE lets them through.
     """
 
     __slots__ = (
@@ -54,19 +51,17 @@ class OffsetsTopic:
         "_cluster_events",
         "_form",
         "_forms",
-        "_image",
+        "_hosted",
         "_log_of",
         "_medium_failed",
         "_reads_consumer_groups",
         "_unreadable",
-        "before_append",
-        "failure",
     )
 
     def __init__(
         self,
         profile: Profile,
-        image: MetadataImage,
+        hosted: ReplicaManager,
         log_of: FindLog,
         *,
         medium_failed: MediumFailed,
@@ -75,13 +70,10 @@ class OffsetsTopic:
         self._form = form_of(profile)
         self._reads_consumer_groups = profile.has_coordinator_runtime
         self._forms: dict[int, BatchForm] = {}
-        self._image = image
+        self._hosted = hosted
         self._log_of = log_of
         self._medium_failed = medium_failed
         self._cluster_events = cluster_events
-        self.failure = ErrorCode.NONE
-        self.before_append: Callable[[Place], None] | None = None
-        """Called before a batch is stored; normally None."""
         self._apart: dict[tuple[int, int], None] = {}
         self._unreadable: dict[int, tuple[str, ReadFailed]] = {}
 
@@ -111,12 +103,13 @@ class OffsetsTopic:
 
     def append(self, broker_id: int, batch: LogBatch) -> ErrorCode:
         """Store a batch, or say why not; a leader that was deposed stores nothing."""
-        if self.failure is not ErrorCode.NONE:
-            return self.failure
+        hosted = self._hosted
+        if hosted.append_failure is not ErrorCode.NONE:
+            return hosted.append_failure
         if (broker_id, batch.partition) in self._apart:
             return ErrorCode.NONE
         place = (OFFSETS_TOPIC, batch.partition)
-        state = self._image.partition(*place)
+        state = hosted.image.partition(*place)
         if state is None or state.leader_id != broker_id:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not batch.records and batch.marker is None:
@@ -127,8 +120,8 @@ class OffsetsTopic:
             log = self._log_of(*place)
             if log is None:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if self.before_append is not None:
-                self.before_append(place)
+            if hosted.before_append is not None:
+                hosted.before_append(place)
             form = self._form_at(state.leader_epoch)
             error = log.append_batch(batch, now_ms=batch.timestamp_ms, form=form)
         except OSError as failure:

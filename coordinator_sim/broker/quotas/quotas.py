@@ -17,13 +17,14 @@ handleFetchRequest; ClientRequestQuotaManager.java.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Call, Instants
+from coordinator_sim.broker.metadata.changes import QuotaSet
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.pending_answer import AnswerPlace
 from coordinator_sim.broker.quotas.client_quotas import (
@@ -34,8 +35,8 @@ from coordinator_sim.broker.quotas.client_quotas import (
     Sensors,
 )
 from coordinator_sim.broker.quotas.measures import LARGEST_LONG, TokenBucket, Windows
-from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.codec.compiler import request_writer
 
 PRODUCE: Final = "producer_byte_rate"
@@ -62,20 +63,14 @@ SINCE_STRICT: Final = {
 """Versions from which on a mutation over the quota is refused. Source: ControllerApis.scala."""
 
 
-class MeasuredCluster(Protocol):
-    """The parts of a cluster that quotas go by; see `Cluster`."""
-
-    settings: ClusterSettings
-    image: MetadataImage
-    configs: Configs
-    latest: Instants
-
-
 class Quotas:
     """All quotas of a cluster's clients, and what the clients have used of them.
 
     Args:
-        cluster: Their cluster.
+        profile: The cluster's Kafka version.
+        image: Its metadata, with the quotas.
+        configs: Its settings.
+        present: The instants of what is under way.
         place_of: Where the answer to the request of a token goes; None when it is there.
 
     Attributes:
@@ -86,26 +81,36 @@ class Quotas:
 
     __slots__ = (
         "_address_limits",
-        "_cluster",
+        "_configs",
         "_is_stale",
         "_limits",
         "_managers",
         "_mutations",
         "_place_of",
+        "_present",
+        "_profile",
         "is_on",
         "work_ns",
     )
 
     def __init__(
-        self, cluster: MeasuredCluster, place_of: Callable[[int], AnswerPlace | None]
+        self,
+        profile: Profile,
+        image: MetadataImage,
+        configs: Configs,
+        *,
+        present: Callable[[], Instants],
+        place_of: Callable[[int], AnswerPlace | None],
     ) -> None:
-        self._cluster = cluster
+        self._profile = profile
+        self._configs = configs
+        self._present = present
         self._place_of = place_of
         self._limits = {
-            key: QuotaLimits(key, cluster.image.quotas, static_default=self._static_default(key))
+            key: QuotaLimits(key, image.quotas, static_default=self._static_default(key))
             for key in (PRODUCE, FETCH, REQUEST, CONTROLLER_MUTATION)
         }
-        self._address_limits = QuotaLimits(CONNECTION, cluster.image.quotas, kind=IP)
+        self._address_limits = QuotaLimits(CONNECTION, image.quotas, kind=IP)
         self._managers: dict[tuple[str, int], ClientQuotaManager] = {}
         self._mutations: Sensors[TokenBucket] | None = None
         self.work_ns: Callable[[], int] = _no_work
@@ -113,13 +118,13 @@ class Quotas:
         self._look()
 
     def _static_default(self, key: str) -> float | None:
-        name, configs = _STATIC_DEFAULTS.get(key), self._cluster.configs
+        name, configs = _STATIC_DEFAULTS.get(key), self._configs
         if name is None or name not in configs.broker:
             return None
         value = int(str(configs.broker_value(name)))
         return None if value == LARGEST_LONG else float(value)
 
-    def changed(self) -> None:
+    def changed(self, _change: QuotaSet) -> None:
         """A quota was set or removed; the next request looks at all of them, once."""
         self.is_on = self._is_stale = True
 
@@ -156,7 +161,7 @@ class Quotas:
     @property
     def now_ms(self) -> int:
         """The present on the wall clock."""
-        return self._cluster.latest.wall_ms
+        return self._present().wall_ms
 
     def throttle_time_ms(self, answer: "MeasuredAnswer", response: Struct | None) -> int:
         """How long the connection is muted with that answer; 0 for not at all.
@@ -238,7 +243,7 @@ class Quotas:
         self._look()
         limits = self._limits[CONTROLLER_MUTATION]
         if call.api is ApiKey.METADATA:
-            is_strict = not self._cluster.settings.profile.uses_zookeeper
+            is_strict = not self._profile.uses_zookeeper
         else:
             is_strict = call.context.api_version >= SINCE_STRICT[call.api]
         if not limits.is_set:
@@ -280,12 +285,12 @@ class Quotas:
         return found
 
     def _windows(self, names: tuple[str, str], broker_id: int | None = None) -> Windows:
-        configs = self._cluster.configs
+        configs = self._configs
         count, size_s = (int(str(configs.broker_value(each, broker_id))) for each in names)
         return Windows(
             count=count,
             window_ms=size_s * _MS_PER_SECOND,
-            keeps_overlapping=self._cluster.settings.profile.keeps_overlapping_samples,
+            keeps_overlapping=self._profile.keeps_overlapping_samples,
         )
 
 

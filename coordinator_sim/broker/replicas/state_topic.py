@@ -8,9 +8,8 @@ PartitionWriterImpl.scala; CoordinatorLoaderImpl.java.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Protocol, TypeVar
 
-from coordinator_sim.broker.metadata.image import MetadataImage
+from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
@@ -18,31 +17,6 @@ from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.stored_batches import next_batch
 from coordinator_sim.log.log_values import LogEntry
 from coordinator_sim.log.partition_log import PartitionLog
-
-T = TypeVar("T")
-
-
-class HostedLogs(Protocol):
-    """The partitions of a cluster as its brokers host them.
-
-    Attributes:
-        before_append: Called before an append that may be slowed; normally None.
-    """
-
-    before_append: "Callable[[tuple[str, int]], None] | None"
-
-    def local_log(self, broker_id: int, place: tuple[str, int]) -> PartitionLog | ErrorCode:
-        """The log of a partition that a broker leads, or the error."""
-        ...
-
-    def attempt(self, place: tuple[str, int], act: Callable[[], T]) -> T | ErrorCode:
-        """Call an operation of the log; KAFKA_STORAGE_ERROR when the disk fails."""
-        ...
-
-    def has_enough_replicas(self, place: tuple[str, int]) -> bool:
-        """Whether the ISR is large enough for a write with acks=-1."""
-        ...
-
 
 Touched = Callable[[tuple[str, int]], None]
 """Called when a partition has more to read."""
@@ -53,32 +27,26 @@ class StateTopic:
 
     Args:
         topic: Its name.
-        image: The metadata, which names the leaders.
-        logs: The logs of the partitions.
+        logs: The partitions as the brokers host them.
         touched: Called after appends.
-        append_failure: Injected error of every append, for tests; normally NONE.
         is_slowed: Whether `before_append` hears of appends: their writers wait for the high
             watermark.
     """
 
-    __slots__ = ("_append_failure", "_image", "_is_slowed", "_logs", "_topic", "_touched")
+    __slots__ = ("_is_slowed", "_logs", "_topic", "_touched")
 
     def __init__(
         self,
         topic: str,
-        image: MetadataImage,
-        logs: HostedLogs,
+        logs: ReplicaManager,
         *,
         touched: Touched,
-        append_failure: Callable[[], ErrorCode],
         is_slowed: bool = False,
     ) -> None:
         self._topic = topic
         self._is_slowed = is_slowed
-        self._image = image
         self._logs = logs
         self._touched = touched
-        self._append_failure = append_failure
 
     def append(
         self,
@@ -99,11 +67,10 @@ class StateTopic:
             now_ms: Their timestamps.
             times_ms: Their timestamps, where they differ.
         """
-        failure = self._append_failure()
-        if failure is not ErrorCode.NONE:
-            return failure
+        if self._logs.append_failure is not ErrorCode.NONE:
+            return self._logs.append_failure
         place = TopicPartition(self._topic, partition)
-        state = self._image.partition(*place)
+        state = self._logs.image.partition(*place)
         if state is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if state.leader_epoch != leader_epoch:
@@ -161,7 +128,7 @@ class StateTopic:
 
     def _log(self, partition: int) -> PartitionLog | None:
         place = TopicPartition(self._topic, partition)
-        state = self._image.partition(*place)
+        state = self._logs.image.partition(*place)
         log = None if state is None else self._logs.local_log(state.leader_id, place)
         return None if isinstance(log, ErrorCode) else log
 

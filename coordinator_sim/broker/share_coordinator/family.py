@@ -1,27 +1,32 @@
 """The share coordinators as one family of a served cluster, and how its parts ask them."""
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import convert
+from msgspec.structs import replace
 
-from coordinator_sim.broker.cluster_events import ClusterEvents
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.configs.configs import NO_PERSISTER, Configs
-from coordinator_sim.broker.contract import Answers, Handlers, Instants
-from coordinator_sim.broker.jobs import Jobs
+from coordinator_sim.broker.contract import Call, Handlers, Instants
+from coordinator_sim.broker.hosting import FollowingHosting
 from coordinator_sim.broker.metadata.image import MetadataImage
-from coordinator_sim.broker.metadata.topic_operations import TopicOperations
-from coordinator_sim.broker.replicas.state_topic import HostedLogs, StateTopic
-from coordinator_sim.broker.scheduler import Scheduler
-from coordinator_sim.broker.security.access import Access
-from coordinator_sim.broker.settings import ClusterSettings
-from coordinator_sim.broker.share_coordinator.apis import ShareStateApis
-from coordinator_sim.broker.share_coordinator.brokers import ShareCoordinators
+from coordinator_sim.broker.replicas.state_topic import StateTopic
+from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from coordinator_sim.broker.share_coordinator.operations import (
+    StateRequest,
+    StateResponse,
+    failed_everywhere,
+)
 from coordinator_sim.broker.share_coordinator.persister import StatePersister
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
+from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
 from coordinator_sim.broker.shares.persister import NoOpPersister, Persister
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import SHARE_STATE_TOPIC
+from coordinator_sim.log.format.steps import Steps
 
 _SETTINGS: Final = {
     "updates_per_snapshot": "share.coordinator.snapshot.update.records.per.snapshot",
@@ -31,43 +36,17 @@ _SETTINGS: Final = {
     "cold_interval_ms": "share.coordinator.cold.partition.snapshot.interval.ms",
 }
 """The broker setting of each field of `ShareCoordinatorConfig`."""
+FEATURE: Final = "share.version"
+"""The feature that switches share groups on; level 0 is off."""
 
-
-class RunningBrokers(Protocol):
-    """The brokers of a cluster."""
-
-    def is_running(self, broker_id: int) -> bool:
-        """Whether a broker's process lives, and its time does not stand still."""
-        ...
-
-
-class ClusterParts(Answers, Protocol):
-    """The parts of a cluster that share coordinators use; see `Cluster`."""
-
-    settings: ClusterSettings
-    configs: Configs
-    image: MetadataImage
-    cluster_events: ClusterEvents
-    access: Access
-    topics: TopicOperations
-    scheduler: Scheduler
-    latest: Instants
-    jobs: Jobs
-
-    @property
-    def hosted(self) -> HostedLogs:
-        """The logs as the brokers may use them."""
-        ...
-
-    @property
-    def groups(self) -> RunningBrokers:
-        """The brokers."""
-        ...
-
-    @property
-    def append_failure(self) -> ErrorCode:
-        """The error of every append, on purpose; NONE as a rule."""
-        ...
+STATE_APIS: Final = (
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE,
+    ApiKey.WRITE_SHARE_GROUP_STATE,
+    ApiKey.DELETE_SHARE_GROUP_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+)
+"""The APIs of share coordinators, which brokers send each other."""
 
 
 def _config_of(cluster: ClusterParts) -> ShareCoordinatorConfig:
@@ -93,75 +72,145 @@ def _config_of(cluster: ClusterParts) -> ShareCoordinatorConfig:
     )
 
 
+def _own_config(config: ShareCoordinatorConfig, image: MetadataImage) -> ShareCoordinatorConfig:
+    """The config of one broker, which counts the partitions of an existing topic at its start.
+
+    Source: BrokerMetadataPublisher.initializeManagers.
+    """
+    topic = image.topics.get(SHARE_STATE_TOPIC)
+    return (
+        config if topic is None else replace(config, state_topic_partitions=len(topic.partitions))
+    )
+
+
 def _keeps_state(configs: Configs) -> bool:
     """Whether the brokers have a persister. Source: BrokerServer.createShareStatePersister."""
     name = "group.share.persister.class.name"
     return name not in configs.broker or configs.broker_value(name) not in NO_PERSISTER
 
 
+class _Topics:
+    """The cluster's topics, by id; implements `KnownTopics`."""
+
+    __slots__ = ("_image",)
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._image = image
+
+    def partition_count(self, topic_id: bytes) -> int | None:
+        """How many partitions a topic has; None where there is no such topic."""
+        name = self._image.topic_names.get(topic_id)
+        return None if name is None else len(self._image.topics[name].partitions)
+
+
 class ShareCoordination:
     """The family; it hears of the cluster's events, and has its deadlines met.
 
     Args:
-        cluster: The cluster; its logs, groups and metadata must exist already.
+        cluster: The parts of the cluster.
         draw: Gives a number from 0 up to, and without, 1.
 
     Attributes:
-        brokers: The coordinators.
+        hosting: The coordinators.
         persister: How share partitions and group coordinators ask them.
     """
 
-    __slots__ = ("_apis", "_is_known", "_scheduler", "brokers", "persister")
+    __slots__ = ("_cluster", "_log", "hosting", "persister")
 
     def __init__(self, cluster: ClusterParts, draw: Callable[[], float]) -> None:
-        groups = cluster.groups
-        self._is_known = cluster.settings.profile.share_groups
-        log = StateTopic(
+        self._cluster = cluster
+        self._log = StateTopic(
             SHARE_STATE_TOPIC,
-            cluster.image,
             cluster.hosted,
             touched=cluster.cluster_events.touched,
-            append_failure=lambda: cluster.append_failure,
             is_slowed=True,
         )
-        self.brokers = ShareCoordinators(
-            _config_of(cluster),
-            cluster.image,
-            log,
-            is_running=groups.is_running,
-            present=lambda: cluster.latest,
-            wake_by=cluster.scheduler.wake_by_group_ms,
+        config, topics = _config_of(cluster), _Topics(cluster.image)
+
+        def make(now: Instants) -> ShareCoordinator:
+            coordinator = ShareCoordinator(
+                _own_config(config, cluster.image),
+                self._log,
+                topics,
+                cluster.scheduler.wake_by_group_ms,
+            )
+            coordinator.startup()
+            coordinator.enable(is_enabled=self._is_enabled(), now_ms=now.group_ms)
+            return coordinator
+
+        self.hosting = FollowingHosting(
+            SHARE_STATE_TOPIC, cluster.image, cluster.brokers, make=make, followed=self._enable
         )
         self.persister: Persister = (
-            StatePersister(
-                self.brokers,
-                cluster.image,
-                cluster.scheduler,
-                create_topic=cluster.topics.create_asked_for,
-                is_running=groups.is_running,
-                present=lambda: cluster.latest,
-                draw=draw,
-            )
+            StatePersister(self.hosting, cluster, draw)
             if _keeps_state(cluster.configs)
             else NoOpPersister()
         )
-        self._apis = ShareStateApis(cluster.access, self.brokers.coordinator, cluster.jobs)
-        self.brokers.listen(cluster.cluster_events)
-        self._scheduler = cluster.scheduler
-        self._scheduler.watch(self)
+        self.hosting.listen(cluster.cluster_events)
+        cluster.cluster_events.topic_deleted.append(self._topic_deleted)
+        cluster.cluster_events.readable.append(self._readable)
+        cluster.scheduler.watch(self)
 
     def handlers(self) -> Handlers:
-        """Handlers of the APIs of the share coordinator; none in a Kafka without share groups."""
-        return self._apis.handlers() if self._is_known else {}
+        """Handlers of the APIs of the share coordinator; none in a Kafka without share groups.
+
+        Whether share groups are on is not checked.
+        """
+        if not self._cluster.settings.profile.share_groups:
+            return {}
+        return dict.fromkeys(STATE_APIS, self._cluster.jobs.handler(self._steps))
+
+    def _steps(self, call: Call[StateRequest]) -> Steps[StateResponse | None]:
+        """Source: KafkaApis.handleInitializeShareGroupStateRequest and its four siblings."""
+        operation, cluster = Operation.CLUSTER_ACTION, ResourceType.CLUSTER
+        if not self._cluster.access.allows(call.context, operation, cluster, CLUSTER_NAME):
+            # Source: toGlobalErrorResponse of each response class.
+            error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            return failed_everywhere(call.request, error, error_message(error))
+        token = call.context.token
+
+        def answer(response: StateResponse) -> None:
+            self._cluster.answer(token, response)
+
+        coordinator = self.hosting.coordinator(call.broker_id, call.now)
+        yield from coordinator.handle(call.request, answer, call.now.group_ms)
+        return None
+
+    def _is_enabled(self) -> bool:
+        return self._cluster.image.features.get(FEATURE, 0) > 0
+
+    # -- what happens -------------------------------------------------------------------------
+
+    def _enable(self, now: Instants) -> None:
+        """Source: ShareCoordinatorService.onMetadataUpdate."""
+        for coordinator in self.hosting.running():
+            coordinator.enable(is_enabled=self._is_enabled(), now_ms=now.group_ms)
+
+    def _topic_deleted(self, _name: str, topic_id: bytes, _count: int, now: Instants) -> None:
+        for coordinator in self.hosting.running():
+            coordinator.topics_deleted((topic_id,), now.group_ms)
+
+    def _readable(self, topic: str, partition: int) -> None:
+        """A partition's high watermark may have moved."""
+        if topic != SHARE_STATE_TOPIC:
+            return
+        coordinator = self.hosting.leader_of(partition)
+        if coordinator is not None:
+            committed = self._log.high_watermark(partition)
+            coordinator.committed(partition, committed, self._cluster.latest.group_ms)
+
+    # -- time ---------------------------------------------------------------------------------
 
     def expire(self, now: Instants) -> None:
         """Run due upkeep, timeouts and loads."""
-        self.brokers.expire(now)
+        self.hosting.follow(now)
+        for coordinator in self.hosting.running():
+            coordinator.expire(now.group_ms)
 
     def arm(self) -> None:
         """Arm the scheduler for the earliest of them; the persister's retries are tasks."""
-        self._scheduler.wake_by_group_ms(self.next_group_deadline_ms())
+        self.hosting.arm()
 
     def next_group_deadline_ms(self) -> int | None:
         """The earliest of them that will find something to do."""
-        return self.brokers.next_deadline_ms()
+        return self.hosting.next_group_deadline_ms()

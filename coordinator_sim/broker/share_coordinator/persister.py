@@ -19,11 +19,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
-from coordinator_sim.broker.scheduler import Scheduler
-from coordinator_sim.broker.share_coordinator.brokers import ShareCoordinators
+from coordinator_sim.broker.hosting import FollowingHosting
+from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.broker.share_coordinator.operations import StateRequest, StateResponse
+from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
 from coordinator_sim.broker.shares.partition_keys import state_partition
 from coordinator_sim.broker.shares.persister import (
     ReadState,
@@ -82,44 +83,22 @@ class StatePersister:
     """Asks the share coordinators of a cluster.
 
     Args:
-        brokers: The coordinators.
-        image: Who leads what.
-        scheduler: Makes attempts again, by the clock of sockets.
-        create_topic: Creates a topic that is asked for.
-        is_running: Whether a broker is alive and not frozen.
-        present: The instants of what is under way.
+        hosting: The coordinators.
+        cluster: The parts of the cluster.
         draw: Gives a number from 0 up to, and without, 1.
     """
 
-    __slots__ = (
-        "_brokers",
-        "_create_topic",
-        "_draw",
-        "_due_ms",
-        "_failed_at",
-        "_image",
-        "_is_running",
-        "_present",
-        "_scheduler",
-    )
+    __slots__ = ("_cluster", "_draw", "_due_ms", "_failed_at", "_hosting", "_image")
 
-    def __init__(  # noqa: PLR0913 - parts of a cluster, by keyword
+    def __init__(
         self,
-        brokers: ShareCoordinators,
-        image: MetadataImage,
-        scheduler: Scheduler,
-        *,
-        create_topic: Callable[[str, Instants], None],
-        is_running: Callable[[int], bool],
-        present: Callable[[], Instants],
+        hosting: FollowingHosting[ShareCoordinator],
+        cluster: ClusterParts,
         draw: Callable[[], float],
     ) -> None:
-        self._brokers = brokers
-        self._image = image
-        self._scheduler = scheduler
-        self._create_topic = create_topic
-        self._is_running = is_running
-        self._present = present
+        self._hosting = hosting
+        self._cluster = cluster
+        self._image = cluster.image
         self._draw = draw
         self._failed_at: tuple[int, int] | None = None
         self._due_ms = 0
@@ -260,14 +239,14 @@ class StatePersister:
         leader_id = self._leader_of(call.key)
         if leader_id is None:
             if SHARE_STATE_TOPIC not in self._image.topics:
-                self._create_topic(SHARE_STATE_TOPIC, now)
+                self._cluster.topics.create_asked_for(SHARE_STATE_TOPIC, now)
             self._lookup_failed(call, ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
         call.lookups = 0
-        if not self._is_running(leader_id):
+        if not self._cluster.brokers.is_running(leader_id):
             self._failed(call, ErrorCode.NETWORK_EXCEPTION, None)
             return
-        coordinator = self._brokers.coordinator(leader_id, now)
+        coordinator = self._hosting.coordinator(leader_id, now)
         finished(
             coordinator.handle(
                 call.request, lambda response: self._answered(call, response), now.group_ms
@@ -316,11 +295,11 @@ class StatePersister:
         DEVIATION: calls that fail in one instant are tried again in one instant, as many as they
         are; Kafka draws the jitter of each. Whoever waits for all of them waits as long.
         """
-        failed = (self._present().wall_ms, attempts)
+        failed = (self._cluster.latest.wall_ms, attempts)
         if failed != self._failed_at:
             self._failed_at = failed
             self._due_ms = failed[0] + backoff_ms(attempts, self._draw())
-        self._scheduler.at_wall_ms(self._due_ms, lambda now: self.attempt(call, now))
+        self._cluster.scheduler.at_wall_ms(self._due_ms, lambda now: self.attempt(call, now))
 
 
 _WORDS: Final[dict[type, str]] = {

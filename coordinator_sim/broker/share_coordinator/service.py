@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.scheduler import WakeBy
 from coordinator_sim.broker.share_coordinator.jobs import PeriodicJobs
 from coordinator_sim.broker.share_coordinator.operations import (
@@ -165,14 +166,14 @@ class ShareCoordinator:
         self.jobs.enable(is_enabled=False)
         self.runtime.close()
 
-    def on_election(self, partition: int, leader_epoch: int, now_ms: int) -> None:
+    def on_election(self, partition: int, leader_epoch: int, now: Instants) -> None:
         """Load a partition that this broker leads from now on."""
-        self._begin(now_ms)
+        self._begin(now.group_ms)
         self.runtime.load(partition, leader_epoch)
 
-    def on_resignation(self, partition: int, leader_epoch: int | None, now_ms: int) -> None:
+    def on_resignation(self, partition: int, leader_epoch: int | None, now: Instants) -> None:
         """Give up a partition that another broker leads now; None where the topic is gone."""
-        self._begin(now_ms)
+        self._begin(now.group_ms)
         self.jobs.forget(partition)
         self.runtime.unload(partition, leader_epoch)
 
@@ -249,6 +250,10 @@ class ShareCoordinator:
         self.jobs.catch_up(now_ms)
         self.runtime.expire(now_ms)
 
-    def next_deadline_ms(self) -> int | None:
+    def arm(self) -> None:
+        """Arm the alarm for the earliest deadline."""
+        self.runtime.wake_by(self.next_group_deadline_ms())
+
+    def next_group_deadline_ms(self) -> int | None:
         """The earliest deadline that finds something to do."""
         return self.jobs.next_deadline_ms()

@@ -16,16 +16,15 @@ core/.../ShareCoordinatorMetadataCacheHelperImpl; KIP-1191.
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Protocol, cast
+from typing import Final, cast
 
 from msgspec import Struct
 
-from coordinator_sim.broker.configs.configs import NO_DEAD_LETTERS, Configs
-from coordinator_sim.broker.contract import Call, Instants
+from coordinator_sim.broker.cluster_parts import ClusterParts
+from coordinator_sim.broker.configs.configs import NO_DEAD_LETTERS
+from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.jobs import NO_TOKEN
 from coordinator_sim.broker.metadata.image import GROUP_RESOURCE, NO_LEADER
-from coordinator_sim.broker.pending_answer import AnswerPlace
-from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
-from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import BROKER_PRINCIPAL
 from coordinator_sim.broker.share_coordinator.persister import MAX_ATTEMPTS, backoff_ms
 from coordinator_sim.broker.shares.dead_letter_records import (
@@ -37,7 +36,6 @@ from coordinator_sim.broker.shares.dead_letters import DeadLetters
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.catalogue import newest_version
 from coordinator_sim.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -72,23 +70,6 @@ _PRODUCED_AGAIN: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.
 """Errors of Produce after which it is tried again."""
 
 
-class QueuedCluster(Protocol):
-    """The parts of a cluster that dead-letter queues use; see `Cluster`."""
-
-    configs: Configs
-    scheduler: Scheduler
-    hosted: ReplicaManager
-    latest: Instants
-
-    def handle(self, call: Call[Any], place: AnswerPlace) -> None:
-        """Take a request, whose answer goes to that place, now or later."""
-        ...
-
-    def new_token(self) -> int:
-        """Draw a name for the answer to a request."""
-        ...
-
-
 class _Sending(Struct, eq=False):
     """Dead letters on their way.
 
@@ -115,23 +96,19 @@ class ShareGroupDeadLetters:
     Args:
         broker_id: The broker.
         cluster: Where topics are created, and records read and written.
-        is_running: Whether a broker is alive and not frozen.
         draw: Gives a number from 0 up to, and without, 1.
     """
 
-    __slots__ = ("_broker_id", "_cluster", "_draw", "_is_running", "_is_stopped", "_ready")
+    __slots__ = ("_broker_id", "_cluster", "_draw", "_is_stopped", "_ready")
 
     def __init__(
         self,
         broker_id: int,
-        cluster: QueuedCluster,
-        *,
-        is_running: Callable[[int], bool],
+        cluster: ClusterParts,
         draw: Callable[[], float],
     ) -> None:
         self._broker_id = broker_id
         self._cluster = cluster
-        self._is_running = is_running
         self._draw = draw
         self._is_stopped = False
         self._ready: deque[_Sending] = deque()
@@ -286,7 +263,7 @@ class ShareGroupDeadLetters:
             self._create(sending, topic)
             return
         partition, leader_id = leader
-        if not self._is_running(leader_id):
+        if not self._cluster.brokers.is_running(leader_id):
             self._not_produced(sending, ErrorCode.NETWORK_EXCEPTION, None)
             return
         data, last_offset = dead_letter_batch(
@@ -335,21 +312,13 @@ class ShareGroupDeadLetters:
         answered: Callable[[Struct | None], None],
     ) -> None:
         """Send a request with the rights of a broker."""
-        api = request.api_key
         context = RequestContext(
-            token=self._cluster.new_token(),
-            api_version=newest_version(api),
+            token=NO_TOKEN,
+            api_version=0,
             client_id=str(self._broker_id),
             principal=BROKER_PRINCIPAL,
         )
-        call = Call(
-            broker_id=broker_id,
-            api=api,
-            request=request,
-            context=context,
-            now=self._cluster.latest,
-        )
-        self._cluster.handle(call, _Place(answered))
+        self._cluster.send(broker_id, request, context, answered)
 
     def _again(self, sending: _Sending, attempts: int) -> None:
         at_ms = self._cluster.latest.wall_ms + backoff_ms(attempts, self._draw())
@@ -381,15 +350,3 @@ class ShareGroupDeadLetters:
             f"without their dead-letter queue: {why}"
         )
         sending.then(self._cluster.latest)
-
-
-class _Place(Struct, frozen=True):
-    """Where the answer of a request of the queue goes."""
-
-    answered: Callable[[Struct | None], None]
-
-    def throttled(self, throttle_time_ms: int) -> None:
-        """A broker's own requests have no connection to mute."""
-
-    def closed(self) -> None:
-        """Both APIs are always answered."""

@@ -3,21 +3,13 @@
 Source: kafka 4.3.1, BrokerServer and BrokerMetadataPublisher, which tell SharePartitionManager.
 """
 
-from typing import Any, Protocol
-
-from coordinator_sim.broker.cluster_events import ClusterEvents
-from coordinator_sim.broker.configs.configs import Configs
-from coordinator_sim.broker.contract import Answers, Call, Handlers, Instants
+from coordinator_sim.broker.cluster_parts import ClusterParts
+from coordinator_sim.broker.contract import Handlers, Instants
 from coordinator_sim.broker.draws import chance
-from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
+from coordinator_sim.broker.groups.group_coordinators import Broker, GroupCoordinators
 from coordinator_sim.broker.groups.group_protocols import GroupProtocol
-from coordinator_sim.broker.jobs import Jobs
-from coordinator_sim.broker.pending_answer import AnswerPlace
-from coordinator_sim.broker.quotas.quotas import Quotas
-from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
-from coordinator_sim.broker.scheduler import Scheduler, earliest
-from coordinator_sim.broker.security.access import Access
-from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.broker.metadata.changes import FeatureSet
+from coordinator_sim.broker.scheduler import earliest
 from coordinator_sim.broker.shares.dead_letter_queue import ShareGroupDeadLetters
 from coordinator_sim.broker.shares.offsets_api import ShareOffsetsApi
 from coordinator_sim.broker.shares.persister import Persister
@@ -30,41 +22,23 @@ from coordinator_sim.coordinator.share.persister import (
 )
 
 
-class ClusterParts(Answers, Protocol):
-    """The parts of a cluster that share groups use; see `Cluster`."""
-
-    jobs: Jobs
-    settings: ClusterSettings
-    configs: Configs
-    cluster_events: ClusterEvents
-    access: Access
-    scheduler: Scheduler
-    latest: Instants
-    hosted: ReplicaManager
-    groups: GroupCoordinators
-    quotas: Quotas
-
-    def handle(self, call: Call[Any], place: AnswerPlace) -> None:
-        """Take a request, whose answer goes to that place, now or later."""
-        ...
-
-    def new_token(self) -> int:
-        """Draw a name for the answer to a request."""
-        ...
-
-
 class Shares:
     """The share partitions of all brokers.
 
     Args:
-        cluster: The cluster; its logs and groups must exist already.
+        cluster: The parts of the cluster.
+        groups: The group coordinators.
         persister: Keeps the state of share partitions.
     """
 
-    __slots__ = ("_apis", "_brokers", "_cluster", "_draw", "_persister")
+    __slots__ = ("_apis", "_brokers", "_cluster", "_draw", "_groups", "_persister")
 
-    def __init__(self, cluster: ClusterParts, persister: Persister) -> None:
+    def __init__(
+        self, cluster: ClusterParts, groups: GroupCoordinators, persister: Persister
+    ) -> None:
         self._cluster = cluster
+        self._groups = groups
+        groups.call_persister = self._call_persister
         self._persister = persister
         self._draw = chance(cluster.settings.seed + 2)
         self._brokers: dict[int, SharePartitionManager] = {}
@@ -72,7 +46,7 @@ class Shares:
             ShareApis(
                 cluster.hosted,
                 cluster.access,
-                offers=cluster.groups.offers,
+                offers=groups.offers,
                 configs=cluster.configs,
                 brokers=self.of_broker,
                 answers=cluster,
@@ -81,7 +55,7 @@ class Shares:
                 quotas=cluster.quotas,
             ),
             ShareOffsetsApi(
-                cluster.groups,
+                groups,
                 cluster.hosted,
                 cluster.access,
                 persister=persister,
@@ -89,6 +63,7 @@ class Shares:
             ),
         )
         self._listen()
+        cluster.brokers.stopped.append(self._stopped)
         cluster.scheduler.watch(self)
 
     def handlers(self) -> Handlers:
@@ -101,11 +76,7 @@ class Shares:
         if found is None:
             letters = None
             if self._cluster.settings.profile.share_dead_letters:
-                cluster = self._cluster
-                is_running = cluster.groups.is_running
-                letters = ShareGroupDeadLetters(
-                    broker_id, cluster, is_running=is_running, draw=self._draw
-                )
+                letters = ShareGroupDeadLetters(broker_id, self._cluster, self._draw)
             found = self._brokers[broker_id] = SharePartitionManager(
                 broker_id,
                 self._cluster.hosted,
@@ -118,40 +89,38 @@ class Shares:
 
     # -- group coordinators ----------------------------------------------------------------
 
-    def carry_out(self, broker_id: int, calls: tuple[PersisterCall, ...]) -> None:
+    def _call_persister(self, broker: Broker, call: PersisterCall) -> None:
         """Ask the share coordinators for what a group coordinator wants of them."""
-        groups = self._cluster.groups
-        broker = groups.living[broker_id]
-        for call in calls:
 
-            def tell(answer: PersisterAnswer, call: PersisterCall = call) -> None:
-                groups.persister_answered(broker, call, answer, self._cluster.latest)
+        def tell(answer: PersisterAnswer) -> None:
+            broker.persister_answered(call, answer, self._cluster.latest)
 
-            now = self._cluster.latest
-            if isinstance(call.request, InitializeState):
-                self._persister.initialize(call.request, tell, now)
-            else:
-                self._persister.delete(call.request, tell, now)
+        now = self._cluster.latest
+        if isinstance(call.request, InitializeState):
+            self._persister.initialize(call.request, tell, now)
+        else:
+            self._persister.delete(call.request, tell, now)
 
     # -- what happens ----------------------------------------------------------------------
 
     def _listen(self) -> None:
         """Subscribe to the events of partitions and connections."""
         cluster_events = self._cluster.cluster_events
+        cluster_events.changed[FeatureSet].append(self._features_changed)
         cluster_events.readable.append(self._readable)
         cluster_events.leader_changed.append(self._leader_changed)
         cluster_events.topic_deleted.append(self._topic_deleted)
         cluster_events.disconnected.append(self._disconnected)
 
-    def forget_broker(self, broker_id: int) -> None:
+    def _stopped(self, broker_id: int) -> None:
         """Drop what a broker knew whose process has ended."""
         broker = self._brokers.pop(broker_id, None)
         if broker is not None:
             broker.stop()
 
-    def features_changed(self) -> None:
+    def _features_changed(self, _change: FeatureSet) -> None:
         """Features have other levels: without share groups nothing of them is left."""
-        if not self._cluster.groups.offers(GroupProtocol.SHARE):
+        if not self._groups.offers(GroupProtocol.SHARE):
             for broker in self._brokers.values():
                 broker.switched_off(self._cluster.latest)
 
@@ -193,5 +162,5 @@ class Shares:
         return earliest(broker.next_group_deadline_ms() for broker in self._moving())
 
     def _moving(self) -> list[SharePartitionManager]:
-        frozen = self._cluster.groups.frozen
+        frozen = self._cluster.brokers.frozen
         return [broker for each, broker in self._brokers.items() if each not in frozen]

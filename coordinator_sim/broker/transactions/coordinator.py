@@ -352,7 +352,7 @@ class TransactionCoordinator:
             self._send_markers(owned, transit, now)
         self.arm()
 
-    def on_resignation(self, partition: int) -> None:
+    def on_resignation(self, partition: int, _leader_epoch: int | None, _now: Instants) -> None:
         """Resign as leader of a partition. Source: TransactionCoordinator.onResignation."""
         self.markers.forget(partition)
         self.states.unload(partition)

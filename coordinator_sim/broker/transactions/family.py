@@ -1,27 +1,22 @@
 """All APIs of transactions as one family of a served cluster."""
 
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import convert
 
-from coordinator_sim.broker.cluster_events import ClusterEvents
-from coordinator_sim.broker.configs.configs import Configs
-from coordinator_sim.broker.contract import Answers, Handlers, Instants
-from coordinator_sim.broker.jobs import NO_TOKEN, Jobs
-from coordinator_sim.broker.metadata.changes import Change
-from coordinator_sim.broker.metadata.image import MetadataImage
-from coordinator_sim.broker.pending_answer import AnswerPlace
-from coordinator_sim.broker.replicas.log_manager import LogManager
-from coordinator_sim.broker.replicas.state_topic import HostedLogs, StateTopic
-from coordinator_sim.broker.scheduler import Scheduler
-from coordinator_sim.broker.security.access import Access
-from coordinator_sim.broker.settings import ClusterSettings
+from coordinator_sim.broker.cluster_parts import ClusterParts
+from coordinator_sim.broker.contract import Handlers, Instants
+from coordinator_sim.broker.hosting import FollowingHosting
+from coordinator_sim.broker.jobs import NO_TOKEN
+from coordinator_sim.broker.replicas.state_topic import StateTopic
 from coordinator_sim.broker.transactions.apis import TransactionApis
-from coordinator_sim.broker.transactions.brokers import OffsetsVerifier, TransactionBrokers
-from coordinator_sim.broker.transactions.logs import CompletesOffsets, MarkerDelivery
+from coordinator_sim.broker.transactions.coordinator import TransactionCoordinator
+from coordinator_sim.broker.transactions.logs import CompleteOffsets, MarkerDelivery
 from coordinator_sim.broker.transactions.marker_api import MarkerApi
 from coordinator_sim.broker.transactions.ports import TransactionConfig
-from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.broker.transactions.producer_ids import ProducerIds
+from coordinator_sim.broker.transactions.states import TransactionStates
+from coordinator_sim.broker.transactions.verification import AddPartitionsToTxnManager
 from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC
 
 _SETTINGS: Final = {
@@ -33,51 +28,6 @@ _SETTINGS: Final = {
     "partition_verification_enable": "transaction.partition.verification.enable",
 }
 """The broker setting of each field of `TransactionConfig`."""
-
-
-class RunningBrokers(CompletesOffsets, Protocol):
-    """The brokers with their group coordinators."""
-
-    def is_running(self, broker_id: int) -> bool:
-        """Whether a broker's process lives, and its time does not stand still."""
-        ...
-
-
-class ClusterParts(Answers, Protocol):
-    """The parts of a cluster that transactions use; see `Cluster`."""
-
-    settings: ClusterSettings
-    configs: Configs
-    image: MetadataImage
-    cluster_events: ClusterEvents
-    access: Access
-    logs: LogManager
-    latest: Instants
-    jobs: Jobs
-    scheduler: Scheduler
-
-    @property
-    def hosted(self) -> HostedLogs:
-        """The logs as the brokers may use them."""
-        ...
-
-    @property
-    def groups(self) -> RunningBrokers:
-        """The brokers, and who writes markers for groups."""
-        ...
-
-    @property
-    def append_failure(self) -> ErrorCode:
-        """The error of every append, on purpose; NONE as a rule."""
-        ...
-
-    def change(self, change: Change, /) -> None:
-        """Change the metadata."""
-        ...
-
-    def admit(self, pending: AnswerPlace, /) -> int:
-        """Give a request the token that names its answer."""
-        ...
 
 
 def _config_of(cluster: ClusterParts) -> TransactionConfig:
@@ -105,79 +55,83 @@ class Transactions:
     """The family of transaction APIs.
 
     Args:
-        cluster: The cluster; its logs, groups and metadata must exist already.
+        cluster: The parts of the cluster.
+        complete_offsets: Writes the markers in `__consumer_offsets`.
 
     Attributes:
-        brokers: The coordinators, which also verify transactions for Produce.
-        verifier: Verifies transactions for the group coordinators.
+        verifier: Verifies transactions for Produce and for the group coordinators.
     """
 
-    __slots__ = ("_families", "_jobs", "brokers", "verifier")
+    __slots__ = ("_delivery", "_families", "_hosting", "_jobs", "verifier")
 
-    def __init__(self, cluster: ClusterParts) -> None:
+    def __init__(self, cluster: ClusterParts, complete_offsets: CompleteOffsets) -> None:
         self._jobs = cluster.jobs
+        image = cluster.image
         config = _config_of(cluster)
-        groups = cluster.groups
-        state_topic = StateTopic(
-            TRANSACTIONS_TOPIC,
-            cluster.image,
+        log = StateTopic(TRANSACTIONS_TOPIC, cluster.hosted, touched=cluster.cluster_events.touched)
+        self._delivery = delivery = MarkerDelivery(
             cluster.hosted,
-            touched=cluster.cluster_events.touched,
-            append_failure=lambda: cluster.append_failure,
-        )
-        delivery = MarkerDelivery(
-            cluster.image,
-            cluster.hosted,
-            groups,
+            complete_offsets,
             admit=cluster.admit,
-            is_running=groups.is_running,
+            is_running=cluster.brokers.is_running,
             touched=cluster.cluster_events.touched,
         )
-        self.brokers = TransactionBrokers(
-            config,
-            cluster.image,
-            state_topic,
-            delivery,
-            change=cluster.change,
-            is_running=groups.is_running,
-            scheduler=cluster.scheduler,
+
+        def make(now: Instants) -> TransactionCoordinator:
+            return TransactionCoordinator(
+                config,
+                TransactionStates(config, image, log),
+                ProducerIds(image, cluster.change),
+                delivery,
+                cluster.scheduler,
+                now.group_ms,
+            )
+
+        self._hosting = FollowingHosting(
+            TRANSACTIONS_TOPIC, image, cluster.brokers, make=make, followed=self._leaders_changed
         )
         offsets_partitions = cluster.settings.coordinator.offsets_topic_num_partitions
-        self.verifier = OffsetsVerifier(
-            self.brokers,
+        self.verifier = AddPartitionsToTxnManager(
+            config,
+            image,
+            self._hosting,
             offsets_partitions=offsets_partitions,
             log_of=cluster.logs.log_of,
             present=lambda: cluster.latest,
         )
         self._families = (
             TransactionApis(
-                cluster.image,
+                image,
                 cluster.access,
-                self.brokers.coordinator,
+                self._hosting.coordinator,
                 cluster.jobs,
                 offsets_partitions=offsets_partitions,
                 bumps_epochs=config.bumps_epochs,
             ),
-            MarkerApi(cluster.image, cluster.access, cluster.jobs, delivery),
+            MarkerApi(image, cluster.access, cluster.jobs, delivery),
         )
+        self._hosting.listen(cluster.cluster_events)
 
     def handlers(self) -> Handlers:
         """Handlers of all APIs of transactions."""
         return {api: each for family in self._families for api, each in family.handlers().items()}
 
-    def listen(self, cluster_events: ClusterEvents) -> None:
-        """Subscribe to changes of leaders and topics."""
-        self.brokers.listen(cluster_events)
+    def _leaders_changed(self, now: Instants) -> None:
+        """Send markers again that waited for a leader."""
+        self._delivery.leaders_changed()
+        for coordinator in list(self._hosting.coordinators.values()):
+            coordinator.markers.retry(now)
 
     def expire(self, now: Instants) -> None:
         """Run due aborts, expiry of ids and retries of markers."""
-        for due in self.brokers.expire(now):
-            self._jobs.start(NO_TOKEN, due)
+        self._hosting.follow(now)
+        for coordinator in self._hosting.running():
+            self._jobs.start(NO_TOKEN, coordinator.expire(now))
 
     def arm(self) -> None:
         """Arm the scheduler for the earliest sweep and the earliest retry of a marker."""
-        self.brokers.arm()
+        self._hosting.arm()
 
     def next_group_deadline_ms(self) -> int | None:
         """The earliest sweep that will find something to do."""
-        return self.brokers.next_group_deadline_ms()
+        return self._hosting.next_group_deadline_ms()

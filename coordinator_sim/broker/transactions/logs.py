@@ -8,13 +8,14 @@ Source: kafka 4.3, KafkaApis.handleWriteTxnMarkersRequest.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
-from coordinator_sim.broker.replicas.state_topic import HostedLogs, Touched
+from coordinator_sim.broker.metadata.image import NO_LEADER
+from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.replicas.state_topic import Touched
 from coordinator_sim.broker.transactions.ports import Marker, MarkerDone
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.kafka.context import RequestContext
@@ -35,14 +36,8 @@ _NOT_THERE: Final = frozenset(
 """Errors of a group coordinator that mean the partition has another leader."""
 
 
-class CompletesOffsets(Protocol):
-    """The operation of the group coordinators that writes a marker."""
-
-    def complete_transaction(
-        self, request: CompleteTransaction, context: RequestContext, now: Instants
-    ) -> bool:
-        """End a transaction on an offsets partition; False when it has no leader."""
-        ...
+CompleteOffsets = Callable[[CompleteTransaction, RequestContext, Instants], bool]
+"""Ends a transaction on an offsets partition; False when it has no leader."""
 
 
 class OffsetsMarker:
@@ -92,29 +87,35 @@ class MarkerDelivery:
     """Writes markers at the leaders of partitions; implements `MarkerWriting`.
 
     Args:
-        image: The metadata, which names the leaders.
-        logs: The logs of the cluster.
-        offsets: Writes the markers in `__consumer_offsets`.
+        logs: The partitions as the brokers host them.
+        complete_offsets: Writes the markers in `__consumer_offsets`.
         admit: Registers a request to a group coordinator; returns the token of its answer.
         is_running: Whether a broker can be reached.
         touched: Called after a marker is written.
     """
 
-    __slots__ = ("_admit", "_asked", "_image", "_is_running", "_logs", "_offsets", "_touched")
+    __slots__ = (
+        "_admit",
+        "_asked",
+        "_complete_offsets",
+        "_image",
+        "_is_running",
+        "_logs",
+        "_touched",
+    )
 
     def __init__(
         self,
-        image: MetadataImage,
-        logs: HostedLogs,
-        offsets: CompletesOffsets,
+        logs: ReplicaManager,
+        complete_offsets: CompleteOffsets,
         *,
         admit: Callable[[OffsetsMarker], int],
         is_running: Callable[[int], bool],
         touched: Touched,
     ) -> None:
-        self._image = image
+        self._image = logs.image
         self._logs = logs
-        self._offsets = offsets
+        self._complete_offsets = complete_offsets
         self._admit = admit
         self._is_running = is_running
         self._touched = touched
@@ -166,7 +167,7 @@ class MarkerDelivery:
             coordinator_epoch=marker.coordinator_epoch,
         )
         context = RequestContext(token=token, api_version=0)
-        if not self._offsets.complete_transaction(request, context, now):
+        if not self._complete_offsets(request, context, now):
             question.closed()
         elif question.is_open:
             self._asked.append(question)

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.broker.cluster import Cluster
-from coordinator_sim.broker.groups.broker import Broker
+from coordinator_sim.broker.groups.group_coordinators import Broker
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
 from coordinator_sim.coordinator.consumer.timers import MemberTimeout
 from coordinator_sim.kafka.context import RequestContext

@@ -6,7 +6,7 @@ from typing import Final
 
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.groups.broker import Broker
+from coordinator_sim.broker.groups.group_coordinators import Broker
 from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE, TopicState
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS
 from coordinator_sim.clock.timer_queue import Timer, TimerKind

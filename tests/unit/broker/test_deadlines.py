@@ -42,7 +42,7 @@ class World:
 
     def send(self, api: ApiKey, version: int, fields: Fields) -> None:
         """Send a request to a broker that runs, and wait for no answer."""
-        running = [each for each in (1, 2, 3) if self.cluster.groups.is_running(each)]
+        running = [each for each in (1, 2, 3) if self.cluster.brokers.is_running(each)]
         if running:
             self.world.connect(self.random.choice(running)).begin(api, version, fields)
 
@@ -90,7 +90,7 @@ class World:
         name = self.random.choice(MEMBERS)
         partitions = self.cluster.image.topics[TRANSACTIONS_TOPIC].partitions
         owner = partitions[partition_for(name, len(partitions))].leader_id
-        if not self.cluster.groups.is_running(owner):
+        if not self.cluster.brokers.is_running(owner):
             return
         client = self.world.connect(owner)
         fields: Fields = {"transactionalId": name, "transactionTimeoutMs": 5_000}

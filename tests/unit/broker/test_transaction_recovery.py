@@ -115,7 +115,7 @@ def test_answers_to_a_coordinator_that_moved_are_dropped(bench: Bench) -> None:
     bench.markers.holds = True
     bench.end(producer)
     for partition in range(3):
-        bench.coordinator.on_resignation(partition)
+        bench.coordinator.on_resignation(partition, None, bench.now)
     bench.markers.release(bench.now)
     assert bench.coordinator.states.find("id") is ErrorCode.NOT_COORDINATOR
     assert bench.coordinator.markers.pending_count == 0
@@ -149,7 +149,7 @@ def test_another_brokers_id_is_not_coordinated_here(bench: Bench) -> None:
     """NOT_COORDINATOR, also for an id that nobody used."""
     producer = bench.producer()
     for partition in range(3):
-        bench.coordinator.on_resignation(partition)
+        bench.coordinator.on_resignation(partition, None, bench.now)
     assert bench.init()[0] is ErrorCode.NOT_COORDINATOR
     assert bench.end(producer)[0] is ErrorCode.NOT_COORDINATOR
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.share_coordinator.operations import StateResponse
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
 from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
@@ -15,6 +16,7 @@ from coordinator_sim.messages import read_share_group_state as read
 from coordinator_sim.messages.share_state_records import ShareSnapshotKey
 
 TOPIC = bytes(15) + b"\x07"
+START = Instants(0, 0)
 
 
 class Bench:
@@ -68,11 +70,11 @@ class Bench:
 def test_a_batch_lingers_for_more_records() -> None:
     """A request's parts share it, and a read behind them waits too."""
     bench = Bench(linger_ms=20)
-    bench.coordinator.on_election(0, 1, 0)
+    bench.coordinator.on_election(0, 1, START)
     bench.initialize(0, 1, now_ms=100)
     bench.read(now_ms=110)
     assert bench.answers == []
-    assert bench.coordinator.next_deadline_ms() == 120
+    assert bench.coordinator.next_group_deadline_ms() == 120
     bench.coordinator.expire(120)
     assert bench.errors() == [[ErrorCode.NONE] * 2, [ErrorCode.NONE]]
     assert [record["base"] for record in bench.appended] == [0, 0]
@@ -82,21 +84,21 @@ def test_upkeep_arms_the_alarm_once_there_is_state() -> None:
     """Written here, or loaded by the coordinator after it."""
     bench = Bench()
     bench.coordinator.enable(is_enabled=True, now_ms=0)
-    bench.coordinator.on_election(0, 1, 0)
-    assert (bench.armed, bench.coordinator.next_deadline_ms()) == ([], None)
+    bench.coordinator.on_election(0, 1, START)
+    assert (bench.armed, bench.coordinator.next_group_deadline_ms()) == ([], None)
     bench.initialize(0)
-    assert bench.coordinator.next_deadline_ms() in bench.armed
+    assert bench.coordinator.next_group_deadline_ms() in bench.armed
 
     follower = Bench(log=bench.log)
     follower.coordinator.enable(is_enabled=True, now_ms=0)
-    follower.coordinator.on_election(0, 2, 0)
-    assert follower.coordinator.next_deadline_ms() in follower.armed
+    follower.coordinator.on_election(0, 2, START)
+    assert follower.coordinator.next_group_deadline_ms() in follower.armed
 
 
 def test_a_write_that_nobody_commits_times_out() -> None:
     """What is behind it waits as well; both are answered when their time is over."""
     bench = Bench()
-    bench.coordinator.on_election(0, 1, 0)
+    bench.coordinator.on_election(0, 1, START)
     bench.log.is_held = True
     bench.initialize(0, now_ms=0)
     bench.read(now_ms=400)
@@ -109,19 +111,19 @@ def test_a_write_that_nobody_commits_times_out() -> None:
 def test_a_resignation_fails_what_waits() -> None:
     """An older epoch changes nothing."""
     bench = Bench()
-    bench.coordinator.on_election(0, 3, 0)
+    bench.coordinator.on_election(0, 3, START)
     bench.log.is_held = True
     bench.initialize(0)
-    bench.coordinator.on_resignation(0, 2, 0)
+    bench.coordinator.on_resignation(0, 2, START)
     assert bench.answers == []
-    bench.coordinator.on_resignation(0, 4, 0)
+    bench.coordinator.on_resignation(0, 4, START)
     assert bench.errors() == [[ErrorCode.NOT_COORDINATOR]]
 
 
 def test_what_somebody_else_wrote_is_read_before_anything_more() -> None:
     """The partition is loaded again, and the operation refused that found it out."""
     bench = Bench()
-    bench.coordinator.on_election(0, 1, 0)
+    bench.coordinator.on_election(0, 1, START)
     bench.initialize(0)
     gone = encode_share_state(ShareSnapshotKey("g", TOPIC, 0), None)
     bench.log.append(0, 1, [gone], 0)
@@ -148,7 +150,7 @@ class BrokenLog(MemoryStateLog):
 def test_a_log_that_cannot_be_read_has_no_coordinator() -> None:
     """Until another election finds it readable."""
     bench = Bench(log=BrokenLog(lambda _partition, _offset: None, lambda _record: None))
-    bench.coordinator.on_election(0, 1, 0)
+    bench.coordinator.on_election(0, 1, START)
     bench.read()
     assert bench.errors() == [[ErrorCode.NOT_COORDINATOR]]
 
@@ -156,7 +158,7 @@ def test_a_log_that_cannot_be_read_has_no_coordinator() -> None:
 def test_a_coordinator_that_is_shut_down_is_not_available() -> None:
     """What waits is refused; what comes later, in the request's own order."""
     bench = Bench()
-    bench.coordinator.on_election(0, 1, 0)
+    bench.coordinator.on_election(0, 1, START)
     bench.log.is_held = True
     bench.initialize(0)
     bench.coordinator.shutdown(0)

@@ -193,10 +193,10 @@ def test_a_refused_append_is_taken_back() -> None:
     client = served()
     states = States(client)
     states.initialize()
-    client.cluster.append_failure = ErrorCode.NOT_ENOUGH_REPLICAS
+    client.cluster.hosted.append_failure = ErrorCode.NOT_ENOUGH_REPLICAS
     refused = states.write((0, 4, 2, 1))
     assert refused["errorCode"] == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    client.cluster.append_failure = ErrorCode.NONE
+    client.cluster.hosted.append_failure = ErrorCode.NONE
     assert batches_of(states.read()) == []
 
 
@@ -227,7 +227,7 @@ def test_a_deleted_topic_takes_its_states_along() -> None:
     now = Instants(client.now_ms, client.now_ms)
     client.cluster.topics.delete("t", now)
     assert log.end_offset == 2
-    coordinator = client.cluster.share_coordinators.brokers.coordinator(1, now)
+    coordinator = client.cluster.share_coordinators.hosting.coordinator(1, now)
     shard = coordinator.runtime.shard_of(0)
     assert shard is not None
     assert len(shard) == 0

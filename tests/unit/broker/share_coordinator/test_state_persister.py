@@ -114,7 +114,7 @@ def test_a_call_gives_up_after_five_attempts() -> None:
     """2, 4, 8 and 16 seconds lie between them, a fifth more or less; then the error is told."""
     client = served(share_state_partitions=1)
     asker = Asker(client)
-    client.cluster.append_failure = ErrorCode.NOT_ENOUGH_REPLICAS
+    client.cluster.hosted.append_failure = ErrorCode.NOT_ENOUGH_REPLICAS
     asker.initialize(0)
     client.wait(23_900)
     assert asker.told == []
