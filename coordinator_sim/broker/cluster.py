@@ -15,8 +15,8 @@ from coordinator_sim.broker.draws import DrawBytes, chance, drawn_bytes, drawn_i
 from coordinator_sim.broker.faults.fault_checks import check_fits
 from coordinator_sim.broker.faults.faults import Faults
 from coordinator_sim.broker.groups.discovery_api import DiscoveryApi
+from coordinator_sim.broker.groups.group_checks import TopologyDescriptions
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators, IdsOf
-from coordinator_sim.broker.groups.streams_checks import TopologyDescriptions
 from coordinator_sim.broker.metadata.changes import ClusterStarted
 from coordinator_sim.broker.metadata.kept import Kept
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.broker.groups.group_apis import GroupApis
-from coordinator_sim.broker.groups.group_protocols import offers_of
+from coordinator_sim.broker.groups.group_checks import offers_of
 from coordinator_sim.broker.metadata.topic_ids import Topic, Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.broker.security.authorizer import Authorizer

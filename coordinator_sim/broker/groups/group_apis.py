@@ -13,17 +13,10 @@ from typing import Any, Final, Protocol, cast
 
 from msgspec.structs import replace
 
-from coordinator_sim.broker.groups.describe_checks import DescribeChecks
-from coordinator_sim.broker.groups.group_protocols import (
-    GroupProtocol,
-    Offers,
-    unsupported_heartbeat,
-)
+from coordinator_sim.broker.groups.group_checks import GroupChecks, Offers
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.groups.offset_apis import OffsetApis
 from coordinator_sim.broker.groups.offset_fetch import FetchApi
-from coordinator_sim.broker.groups.share_checks import ShareChecks
-from coordinator_sim.broker.groups.streams_checks import StreamsChecks
 from coordinator_sim.broker.metadata.topic_ids import Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.broker.security.access import Access, Create, EdgeResult, Finish, answered
@@ -40,10 +33,6 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import old_scala_set_order
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -62,7 +51,6 @@ from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.requests import GroupRequest, Request, Response
-from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 
@@ -103,7 +91,6 @@ class GroupApis:
         "_coordinator",
         "_creations",
         "_finishes",
-        "_offers",
         "_profile",
         "_unchecked",
     )
@@ -121,13 +108,11 @@ class GroupApis:
     ) -> None:
         self._coordinator = coordinator
         self._profile = profile
-        self._offers = offers
         self._access = Access(authorizer)
         self._finishes: dict[int, Finish] = {}
         self._creations: dict[int, Create] = {}
         self._unchecked = _UNCHECKED if profile.static_membership else frozenset[type[Request]]()
         offsets = OffsetApis(topics, self._access, profile, old_offsets)
-        streams = StreamsChecks(self._access, offers, internal_topics)
         self._checks: dict[type[Request], Check] = {
             JoinGroupRequest: self._join,
             SyncGroupRequest: self._sync,
@@ -136,10 +121,7 @@ class GroupApis:
             DescribeGroupsRequest: self._describe,
             ListGroupsRequest: self._list,
             DeleteGroupsRequest: self._delete,
-            ConsumerGroupHeartbeatRequest: self._beat,
-            **DescribeChecks(self._access, offers).checks(),
-            **ShareChecks(self._access, offers, topics).checks(),
-            StreamsGroupHeartbeatRequest: streams.beat,
+            **GroupChecks(self._access, offers, topics, internal_topics).checks(),
             OffsetCommitRequest: offsets.commit,
             TxnOffsetCommitRequest: offsets.txn_commit,
             OffsetDeleteRequest: offsets.delete,
@@ -160,7 +142,8 @@ class GroupApis:
             self._finishes[context.token] = passage.finish
         if passage.create is not None:
             self._creations[context.token] = passage.create
-        return self.pass_on(self._coordinator.handle(passage.request, context, now_ms))
+        result = self._coordinator.handle(passage.request, context, now_ms)
+        return self.pass_on(result) if self._finishes or self._creations else result
 
     def pass_on(self, result: CoordinatorResult) -> CoordinatorResult:
         """Complete the answers in the result of a method of the coordinator."""
@@ -229,22 +212,6 @@ class GroupApis:
         error = self._member_error(request.group_id, None, context)
         if error is not ErrorCode.NONE:
             return answered(LeaveGroupResponse(error_code=error))
-        return EdgeResult(request)
-
-    def _beat(self, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> EdgeResult:
-        """Check ConsumerGroupHeartbeat: READ on the group, DESCRIBE on each topic that it names.
-
-        Source: kafka 4.4, KafkaApis.handleConsumerGroupHeartbeat.
-        """
-        if not self._offers(GroupProtocol.CONSUMER):
-            return answered(unsupported_heartbeat())
-        if not self._access.allows(context, Operation.READ, ResourceType.GROUP, request.group_id):
-            error = ErrorCode.GROUP_AUTHORIZATION_FAILED
-            return answered(ConsumerGroupHeartbeatResponse(error_code=error))
-        names = request.subscribed_topic_names
-        if names and not all(self.may_describe(context, name) for name in names):
-            error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            return answered(ConsumerGroupHeartbeatResponse(error_code=error))
         return EdgeResult(request)
 
     # -- administration --------------------------------------------------------------------

@@ -8,7 +8,7 @@ from msgspec import structs
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.groups.group_apis import GroupApis
-from coordinator_sim.broker.groups.group_protocols import GroupProtocol, GroupProtocols
+from coordinator_sim.broker.groups.group_checks import GroupProtocol, GroupProtocols
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
 from coordinator_sim.broker.hosting import Hosting

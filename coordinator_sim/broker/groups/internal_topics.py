@@ -10,11 +10,16 @@ Source: kafka 4.4, DefaultAutoTopicCreationManager.createStreamsInternalTopics; 
 from collections.abc import Iterable
 from functools import partial
 from heapq import heappop, heappush
-from typing import Final
+from typing import Final, cast
+
+from msgspec.structs import replace
 
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.security.access import Access
+from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.coordinator.effects import InternalTopic
+from coordinator_sim.coordinator.streams.topology import StatusCode
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
@@ -24,10 +29,14 @@ from coordinator_sim.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from coordinator_sim.messages.requests import Response
+from coordinator_sim.messages.streams_group_heartbeat import Status, StreamsGroupHeartbeatResponse
 
 _CAPACITY: Final = 1_000
 """Errors that a broker remembers. Source: DefaultAutoTopicCreationManager."""
 _DEFAULT: Final = -1
+_LISTED_ERRORS: Final = 3
+"""Topics that could not be created whose errors an answer lists."""
 
 
 class TopicErrors:
@@ -76,6 +85,33 @@ class InternalTopics:
         self._cluster = cluster
         self._errors = TopicErrors()
         self._in_flight: dict[str, None] = {}
+
+    def create_missing(
+        self,
+        access: Access,
+        context: RequestContext,
+        topics: tuple[InternalTopic, ...],
+        response: Response,
+    ) -> Response:
+        """Have topics created that a group needs; say so where the member may not, or that failed.
+
+        An error is remembered for two heartbeats.
+        """
+        heartbeat = cast("StreamsGroupHeartbeatResponse", response)
+        names = [topic.name for topic in topics]
+        hidden = _not_creatable(access, context, names)
+        if hidden:
+            text = f"Unauthorized to CREATE on topics {', '.join(hidden)}."
+            return _with_missing(heartbeat, text, adds=True)
+        failed = self.create(topics, context, 2 * heartbeat.heartbeat_interval_ms)
+        if not failed:
+            return heartbeat
+        listed = ", ".join(
+            f"{name} ({text})" for name, text in list(failed.items())[:_LISTED_ERRORS]
+        )
+        if len(failed) > _LISTED_ERRORS:
+            listed += f" and {len(failed) - _LISTED_ERRORS} more"
+        return _with_missing(heartbeat, f"Creation failed: {listed}.", adds=False)
 
     def create(
         self, topics: Iterable[InternalTopic], context: RequestContext, ttl_ms: int
@@ -126,6 +162,36 @@ class InternalTopics:
             if result.error_code is not ErrorCode.NONE:
                 text = result.error_message or error_message(result.error_code)
                 self._errors.put(result.name, text, now_ms, ttl_ms)
+
+
+def _not_creatable(access: Access, context: RequestContext, names: list[str]) -> list[str]:
+    """Topics that the sender of a heartbeat may not create."""
+    allows, create = access.allows, Operation.CREATE
+    if allows(context, create, ResourceType.CLUSTER, CLUSTER_NAME):
+        return []
+    return [name for name in names if not allows(context, create, ResourceType.TOPIC, name)]
+
+
+def _with_missing(
+    heartbeat: StreamsGroupHeartbeatResponse, text: str, *, adds: bool
+) -> StreamsGroupHeartbeatResponse:
+    """An answer that says more of missing topics, behind what it says already.
+
+    Args:
+        heartbeat: The answer.
+        text: What more there is to say.
+        adds: Whether it is also said where the answer does not speak of missing topics.
+    """
+    code = int(StatusCode.MISSING_INTERNAL_TOPICS)
+    statuses = list(heartbeat.status or ())
+    for index, status in enumerate(statuses):
+        if status.status_code == code:
+            statuses[index] = Status(code, f"{status.status_detail}; {text}")
+            break
+    else:
+        if adds:
+            statuses.append(Status(code, text))
+    return replace(heartbeat, status=tuple(statuses))
 
 
 def _creatable(topic: InternalTopic) -> CreatableTopic:

@@ -6,8 +6,8 @@ Source: kafka 4.3.1, BrokerServer and BrokerMetadataPublisher, which tell ShareP
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Handlers, Instants
 from coordinator_sim.broker.draws import chance
+from coordinator_sim.broker.groups.group_checks import GroupProtocol
 from coordinator_sim.broker.groups.group_coordinators import Broker, GroupCoordinators
-from coordinator_sim.broker.groups.group_protocols import GroupProtocol
 from coordinator_sim.broker.metadata.changes import FeatureSet
 from coordinator_sim.broker.scheduler import earliest
 from coordinator_sim.broker.shares.dead_letter_queue import ShareGroupDeadLetters

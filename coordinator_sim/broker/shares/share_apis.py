@@ -11,8 +11,7 @@ from typing import Final, NamedTuple, Protocol
 
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Answers, Call, Handlers, Instants
-from coordinator_sim.broker.groups.group_protocols import GroupProtocol, Offers
-from coordinator_sim.broker.groups.share_checks import is_member_id
+from coordinator_sim.broker.groups.group_checks import GroupProtocol, Offers, is_member_id
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.records.fetch_request import FetchParams, Isolation
