@@ -8,7 +8,8 @@ in streams/StreamsGroup.java.
 """
 
 from abc import ABC, abstractmethod
-from typing import Final, Generic, Protocol, TypeVar
+from enum import IntEnum
+from typing import Final, Generic, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -47,17 +48,51 @@ class GroupEpochs(Struct, frozen=True, kw_only=True, gc=False):
     unreconciled_count: int = 0
 
 
-class EpochMember(Protocol):
-    """A member of such a group: a value that is replaced, never changed."""
+class NumberedState(IntEnum):
+    """A state of members by its number on the wire; unknown numbers are UNKNOWN.
+
+    Source: MemberState.fromValue of modern and of streams groups.
+    """
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:  # noqa: ARG003 - of the protocol
+        return cls["UNKNOWN"]
+
+
+class EpochMember(Struct, frozen=True, kw_only=True):
+    """A member of such a group: a value that is replaced, never changed.
+
+    Args:
+        member_id: Its id.
+        member_epoch: Of the target that it has, or goes towards; `JOIN_EPOCH`, `LEAVE_EPOCH` and
+            `STATIC_LEAVE_EPOCH` are of no target.
+        previous_member_epoch: What it was before; a member whose last answer was lost repeats it.
+        instance_id: Of a static member.
+        rack_id: Where it is.
+        client_id: Of its last heartbeat.
+        client_host: Of its last heartbeat.
+    """
+
+    member_id: str
+    member_epoch: int = JOIN_EPOCH
+    previous_member_epoch: int = -1
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
 
     @property
-    def member_epoch(self) -> int:
-        """Epoch of the target that it has, or goes towards."""
-        ...
+    def uses_classic_protocol(self) -> bool:
+        """Whether it joins by JoinGroup. Source: ConsumerGroupMember.useClassicProtocol."""
+        return False
+
+    def moved(self, epoch: int) -> Self:
+        """The member at another epoch; the present one becomes the previous one."""
+        return replace(self, member_epoch=epoch, previous_member_epoch=self.member_epoch)
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has the target of that epoch."""
-        ...
+        """Whether nothing is left to do for the target of that epoch."""
+        raise NotImplementedError
 
 
 MemberT = TypeVar("MemberT", bound=EpochMember)

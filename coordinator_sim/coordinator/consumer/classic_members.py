@@ -28,7 +28,7 @@ from coordinator_sim.coordinator.consumer.joining import (
     full_group,
     new_member_id,
 )
-from coordinator_sim.coordinator.consumer.member import ConsumerMember, MemberState, Owned
+from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
 from coordinator_sim.coordinator.consumer.records import member_record
 from coordinator_sim.coordinator.consumer.refusal import (
     Refusal,
@@ -55,6 +55,7 @@ from coordinator_sim.coordinator.consumer.upgrade import classic_metadata
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked
 from coordinator_sim.coordinator.epoch_tracing import trace_id_assigned
 from coordinator_sim.coordinator.join_request import Join, refuse_join
+from coordinator_sim.coordinator.modern.member import MemberState
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode

@@ -14,12 +14,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.member import ConsumerMember, Epochs
-from coordinator_sim.coordinator.consumer.subscription import (
-    CopiedCounts,
-    ResolvedRegex,
-    is_homogeneous,
-)
-from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup
+from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
+from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, is_homogeneous
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.partitioning import java_string_hash
@@ -194,20 +190,16 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         old = self.resolved.remove(regex)
         if resolved is not None:
             self.resolved.put(regex, resolved)
-        self._count_topics(
-            () if old is None else old.topics,
-            () if resolved is None else resolved.topics,
-            by_name=False,
-        )
+        if old is not None:
+            self._count_topics(old.topics, -1, by_name=False)
+        if resolved is not None:
+            self._count_topics(resolved.topics, 1, by_name=False)
 
     # -- inside ----------------------------------------------------------------------------
 
     def _count(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         """Count topics, assignors and expressions of a member that changes."""
-        self._count_names(
-            () if old is None else old.subscribed_topic_names,
-            () if new is None else new.subscribed_topic_names,
-        )
+        self._count_names(old, new)
         for counted, one, other in (
             (self.assignor_counts, _assignor(old), _assignor(new)),
             (self.regex_counts, _regex(old), _regex(new)),

@@ -32,7 +32,6 @@ from coordinator_sim.coordinator.consumer.refusal import (
     unknown_instance,
     unknown_member,
 )
-from coordinator_sim.coordinator.consumer.subscription import CountedTopics
 from coordinator_sim.coordinator.consumer.timers import (
     MemberTimeout,
     RetryTimeout,
@@ -42,6 +41,7 @@ from coordinator_sim.coordinator.consumer.timers import (
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
 from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode

@@ -1,17 +1,15 @@
 """A member of a consumer group, as the log last said: a value that is replaced, never changed.
 
-Source: kafka 4.4, group-coordinator/.../modern/consumer/ConsumerGroupMember.java and
-modern/MemberState.java.
+Source: kafka 4.4, group-coordinator/.../modern/consumer/ConsumerGroupMember.java.
 """
 
 from collections.abc import Iterable, Mapping
-from enum import IntEnum, unique
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
+from coordinator_sim.coordinator.modern.member import MemberState, ModernGroupMember
 from coordinator_sim.messages.consumer_group_records import (
     ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -28,30 +26,11 @@ NONE_OWNED: Final[Epochs] = {}
 """No partitions: what a member has before a record tells it; such a record makes another map."""
 
 
-@unique
-class MemberState(IntEnum):
-    """How far a member has come on its way to its target, by the number in its record."""
-
-    STABLE = 0
-    UNREVOKED_PARTITIONS = 1
-    UNRELEASED_PARTITIONS = 2
-    UNKNOWN = 127
-
-
-class ConsumerMember(Struct, frozen=True, kw_only=True, gc=False):
-    """A member.
+class ConsumerMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
+    """A member of a consumer group.
 
     Args:
-        member_id: Its id.
-        member_epoch: Of the target that it was last moved to; `JOIN_EPOCH`, `LEAVE_EPOCH` and
-            `STATIC_LEAVE_EPOCH` are of no target.
-        previous_member_epoch: What it was before; a member whose last answer was lost repeats it.
-        state: How far it has come.
-        instance_id: Of a static member.
-        rack_id: Where it is.
         rebalance_timeout_ms: How long it may take to give partitions up.
-        client_id: Of its last heartbeat.
-        client_host: Of its last heartbeat.
         subscribed_topic_names: Topics that it named.
         subscribed_topic_regex: Expression for more topics; empty or None for none.
         server_assignor: The assignor that it would like.
@@ -60,15 +39,7 @@ class ConsumerMember(Struct, frozen=True, kw_only=True, gc=False):
         classic: What a member of the classic protocol has beside; None for others.
     """
 
-    member_id: str
-    member_epoch: int = JOIN_EPOCH
-    previous_member_epoch: int = -1
-    state: MemberState = MemberState.STABLE
-    instance_id: str | None = None
-    rack_id: str | None = None
     rebalance_timeout_ms: int = -1
-    client_id: str = ""
-    client_host: str = ""
     subscribed_topic_names: frozenset[str] = frozenset()
     subscribed_topic_regex: str | None = ""
     server_assignor: str | None = None
@@ -76,26 +47,15 @@ class ConsumerMember(Struct, frozen=True, kw_only=True, gc=False):
     pending_revocation: Epochs = NONE_OWNED
     classic: ClassicMemberMetadata | None = None
 
-    def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether nothing is left to do for the target of that epoch."""
-        return self.state is MemberState.STABLE and self.member_epoch == epoch
+    @property
+    def uses_classic_protocol(self) -> bool:
+        """Whether it joins by JoinGroup."""
+        return self.classic is not None
 
     def protocol_names(self) -> tuple[str, ...]:
         """The protocols that a classic member supports, as it prefers them; none of others."""
         classic = self.classic
         return () if classic is None else tuple([each.name for each in classic.supported_protocols])
-
-    def moved(self, epoch: int) -> "ConsumerMember":
-        """The member at another epoch; the present one becomes the previous one."""
-        return replace(self, member_epoch=epoch, previous_member_epoch=self.member_epoch)
-
-
-def member_state(number: int) -> MemberState:
-    """The state of that number; unknown numbers are UNKNOWN. Source: MemberState.fromValue."""
-    try:
-        return MemberState(number)
-    except ValueError:
-        return MemberState.UNKNOWN
 
 
 def with_metadata(
@@ -124,7 +84,7 @@ def with_assignment(
         member,
         member_epoch=value.member_epoch,
         previous_member_epoch=value.previous_member_epoch,
-        state=member_state(value.state),
+        state=MemberState(value.state),
         assigned=_epochs(value.assigned_partitions, value.member_epoch),
         pending_revocation=_epochs(value.partitions_pending_revocation, value.member_epoch),
     )

@@ -17,10 +17,10 @@ from coordinator_sim.coordinator.consumer.member import (
     NONE_OWNED,
     ConsumerMember,
     Epochs,
-    MemberState,
     Owned,
     owns_any,
 )
+from coordinator_sim.coordinator.modern.member import MemberState
 from coordinator_sim.kafka.profiles import Profile
 
 _EMPTY: Final[dict[int, int]] = {}

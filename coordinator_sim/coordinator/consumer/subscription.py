@@ -1,27 +1,18 @@
-"""What the members of a consumer group subscribe to, and which assignor they would like.
+"""What the expressions of a consumer group's members matched, and which assignor they would like.
 
-Source: kafka 4.4, group-coordinator/.../modern/{SubscriptionCount,ModernGroup,TopicIds}.java and
-modern/consumer/ConsumerGroup.java.
+Source: kafka 4.4, group-coordinator/.../modern/consumer/ConsumerGroup.java and
+ResolvedRegularExpression.java.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.coordinator.consumer.member import ConsumerMember
-from coordinator_sim.coordinator.timeline import TimelineTable
 from coordinator_sim.kafka.orders.iteration_order import java_bucket
 from coordinator_sim.kafka.partitioning import java_string_hash
 
 _FIRST_CAPACITY: Final = 16
-
-
-class SubscriptionCount(Struct, frozen=True, gc=False):
-    """How many members name a topic, and how many expressions match it."""
-
-    by_name: int = 0
-    by_regex: int = 0
 
 
 class ResolvedRegex(Struct, frozen=True, gc=False):
@@ -36,80 +27,6 @@ class ResolvedRegex(Struct, frozen=True, gc=False):
     topics: frozenset[str] = frozenset()
     version: int = -1
     timestamp_ms: int = -1
-
-
-TopicCounts = Mapping[str, SubscriptionCount]
-"""Every topic that is subscribed to, existing or not."""
-
-
-def _stepped(
-    count: SubscriptionCount | None, step: int, *, by_name: bool
-) -> SubscriptionCount | None:
-    known = SubscriptionCount() if count is None else count
-    if by_name:
-        after = SubscriptionCount(known.by_name + step, known.by_regex)
-    else:
-        after = SubscriptionCount(known.by_name, known.by_regex + step)
-    return after if after.by_name > 0 or after.by_regex > 0 else None
-
-
-def counted_up(counts: TimelineTable[str, SubscriptionCount], topic: str, *, by_name: bool) -> None:
-    """One more subscribes to a topic."""
-    after = _stepped(counts.entries.get(topic), 1, by_name=by_name)
-    if after is not None:
-        counts.put(topic, after)
-
-
-def counted_down(
-    counts: TimelineTable[str, SubscriptionCount], topic: str, *, by_name: bool
-) -> None:
-    """One less does."""
-    after = _stepped(counts.entries.get(topic), -1, by_name=by_name)
-    if after is None:
-        counts.remove(topic)
-    else:
-        counts.put(topic, after)
-
-
-class CountedTopics:
-    """A copy of a group's counts, to see what would be.
-
-    Args:
-        counts: Of the group as it is.
-    """
-
-    __slots__ = ("counts",)
-
-    def __init__(self, counts: TopicCounts) -> None:
-        self.counts = dict(counts)
-
-    def step(self, topics: Iterable[str], step: int, *, by_name: bool) -> None:
-        """Count the topics of one member, or of one expression."""
-        for topic in topics:
-            after = _stepped(self.counts.get(topic), step, by_name=by_name)
-            if after is None:
-                self.counts.pop(topic, None)
-            else:
-                self.counts[topic] = after
-
-    def replace(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
-        """Count what a member named as what it names now."""
-        if old is not None:
-            self.step(old.subscribed_topic_names, -1, by_name=True)
-        if new is not None:
-            self.step(new.subscribed_topic_names, 1, by_name=True)
-
-
-def is_homogeneous(regex_counts: Mapping[str, int], topics: TopicCounts, member_count: int) -> bool:
-    """Whether all members subscribe to the same topics, as Kafka judges it by counting.
-
-    Source: ConsumerGroup.subscriptionType.
-    """
-    if not regex_counts:
-        return all(count.by_name == member_count for count in topics.values())
-    if next(iter(regex_counts.values())) != member_count:
-        return False
-    return all(count.by_regex == 1 and count.by_name <= 0 for count in topics.values())
 
 
 class CopiedCounts:

@@ -11,7 +11,8 @@ from typing import Final
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.member import ConsumerMember, MemberState
+from coordinator_sim.coordinator.consumer.member import ConsumerMember
+from coordinator_sim.coordinator.modern.member import MemberState
 from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.kafka.errors import ErrorCode

@@ -9,7 +9,7 @@ maybeUpdateTargetAssignment, hasPreferredServerAssignorChanged, maybeReconcile.
 from dataclasses import dataclass
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
-from coordinator_sim.coordinator.consumer.member import ConsumerMember, MemberState, Owned
+from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
 from coordinator_sim.coordinator.consumer.reconciliation import Goal, Reconciliation
 from coordinator_sim.coordinator.consumer.records import (
     assignment_record,
@@ -20,11 +20,7 @@ from coordinator_sim.coordinator.consumer.records import (
 )
 from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.coordinator.consumer.regex import REFRESH_MS, RegexChange
-from coordinator_sim.coordinator.consumer.subscription import (
-    CopiedCounts,
-    CountedTopics,
-    is_homogeneous,
-)
+from coordinator_sim.coordinator.consumer.subscription import CopiedCounts
 from coordinator_sim.coordinator.consumer.target import (
     TargetFailed,
     computed_targets,
@@ -32,6 +28,8 @@ from coordinator_sim.coordinator.consumer.target import (
 )
 from coordinator_sim.coordinator.consumer.timers import cancel_rebalance, start_rebalance
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
+from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
+from coordinator_sim.coordinator.modern.member import MemberState
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.topics_refresh import has_expired
 from coordinator_sim.kafka.errors import ErrorCode

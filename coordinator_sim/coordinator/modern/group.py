@@ -1,21 +1,80 @@
 """A group whose members subscribe to topics: what consumer and share groups have in common.
 
-Source: kafka 4.4, group-coordinator/.../modern/ModernGroup.java.
+Source: kafka 4.4, group-coordinator/.../modern/{ModernGroup,SubscriptionCount}.java.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.subscription import (
-    SubscriptionCount,
-    counted_down,
-    counted_up,
-)
-from coordinator_sim.coordinator.epoch_group import EpochGroup, GroupEpochs, MemberT, TargetT
+from coordinator_sim.coordinator.epoch_group import EpochGroup, GroupEpochs, TargetT
+from coordinator_sim.coordinator.modern.member import ModernGroupMember
 from coordinator_sim.coordinator.timeline import Timeline, TimelineTable
 from coordinator_sim.kafka.partitioning import java_string_hash
+
+
+class SubscriptionCount(Struct, frozen=True, gc=False):
+    """How many members name a topic, and how many expressions match it."""
+
+    by_name: int = 0
+    by_regex: int = 0
+
+
+TopicCounts = Mapping[str, SubscriptionCount]
+"""Every topic that is subscribed to, existing or not."""
+
+
+def _stepped(
+    count: SubscriptionCount | None, step: int, *, by_name: bool
+) -> SubscriptionCount | None:
+    known = SubscriptionCount() if count is None else count
+    if by_name:
+        after = SubscriptionCount(known.by_name + step, known.by_regex)
+    else:
+        after = SubscriptionCount(known.by_name, known.by_regex + step)
+    return after if after.by_name > 0 or after.by_regex > 0 else None
+
+
+class CountedTopics:
+    """A copy of a group's counts, to see what would be.
+
+    Args:
+        counts: Of the group as it is.
+    """
+
+    __slots__ = ("counts",)
+
+    def __init__(self, counts: TopicCounts) -> None:
+        self.counts = dict(counts)
+
+    def step(self, topics: Iterable[str], step: int, *, by_name: bool) -> None:
+        """Count the topics of one member, or of one expression."""
+        for topic in topics:
+            after = _stepped(self.counts.get(topic), step, by_name=by_name)
+            if after is None:
+                self.counts.pop(topic, None)
+            else:
+                self.counts[topic] = after
+
+    def replace(self, old: ModernGroupMember, new: ModernGroupMember | None) -> None:
+        """Count what a member named as what it names now."""
+        self.step(old.subscribed_topic_names, -1, by_name=True)
+        if new is not None:
+            self.step(new.subscribed_topic_names, 1, by_name=True)
+
+
+def is_homogeneous(regex_counts: Mapping[str, int], topics: TopicCounts, member_count: int) -> bool:
+    """Whether all members subscribe to the same topics, as Kafka judges it by counting.
+
+    Source: ConsumerGroup.subscriptionType.
+    """
+    if not regex_counts:
+        return all(count.by_name == member_count for count in topics.values())
+    if next(iter(regex_counts.values())) != member_count:
+        return False
+    return all(count.by_regex == 1 and count.by_name <= 0 for count in topics.values())
 
 
 class ModernEpochs(GroupEpochs, frozen=True, kw_only=True, gc=False):
@@ -29,10 +88,11 @@ class ModernEpochs(GroupEpochs, frozen=True, kw_only=True, gc=False):
     is_homogeneous: bool = True
 
 
+ModernMemberT = TypeVar("ModernMemberT", bound=ModernGroupMember)
 ModernEpochsT = TypeVar("ModernEpochsT", bound=ModernEpochs)
 
 
-class ModernGroup(EpochGroup[MemberT, TargetT, ModernEpochsT]):
+class ModernGroup(EpochGroup[ModernMemberT, TargetT, ModernEpochsT]):
     """A consumer or share group.
 
     Args:
@@ -70,13 +130,19 @@ class ModernGroup(EpochGroup[MemberT, TargetT, ModernEpochsT]):
         self.check_targets_gone("the group is removed while it has targets")
         self.check_target_epoch_gone()
 
-    def _count_names(self, old: Collection[str], new: Collection[str]) -> None:
+    def _count_names(self, old: ModernMemberT | None, new: ModernMemberT | None) -> None:
         """Count the topics that a member named as those that it names now."""
-        if set(old) != set(new):
-            self._count_topics(old, new, by_name=True)
+        before = () if old is None else old.subscribed_topic_names
+        after = () if new is None else new.subscribed_topic_names
+        if set(before) != set(after):
+            self._count_topics(before, -1, by_name=True)
+            self._count_topics(after, 1, by_name=True)
 
-    def _count_topics(self, old: Iterable[str], new: Iterable[str], *, by_name: bool) -> None:
-        for topic in sorted(old):
-            counted_down(self.topic_counts, topic, by_name=by_name)
-        for topic in sorted(new):
-            counted_up(self.topic_counts, topic, by_name=by_name)
+    def _count_topics(self, topics: Iterable[str], step: int, *, by_name: bool) -> None:
+        counts = self.topic_counts
+        for topic in sorted(topics):
+            after = _stepped(counts.entries.get(topic), step, by_name=by_name)
+            if after is None:
+                counts.remove(topic)
+            else:
+                counts.put(topic, after)

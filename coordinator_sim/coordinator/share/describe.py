@@ -84,7 +84,7 @@ def _member(runtime: Runtime, member: ShareMember) -> Member:
         member_epoch=member.member_epoch,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=member.topic_names,
+        subscribed_topic_names=member.subscribed_topic_names,
         assignment=Assignment(
             tuple(
                 TopicPartitions(topic_id, by_id[topic_id].name, partitions)

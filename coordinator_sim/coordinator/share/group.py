@@ -8,8 +8,7 @@ from enum import Enum, unique
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target
-from coordinator_sim.coordinator.consumer.subscription import is_homogeneous
-from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup
+from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, is_homogeneous
 from coordinator_sim.coordinator.share.member import NO_TARGET, ShareMember
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.profiles import Profile
@@ -80,9 +79,7 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
 
     def _derive(self, old: ShareMember | None, new: ShareMember | None) -> None:
         """Count the topics of a member that changes, and who has not reached the target."""
-        self._count_names(
-            () if old is None else old.topic_names, () if new is None else new.topic_names
-        )
+        self._count_names(old, new)
         changed = replace(
             self.epochs,
             unreconciled_count=self._counted(old, new),

@@ -6,12 +6,12 @@ Source: kafka 4.4, GroupMetadataManager.shareGroupHeartbeat and what it calls.
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target
-from coordinator_sim.coordinator.consumer.member import MemberState
 from coordinator_sim.coordinator.consumer.refusal import Refusal, unknown_member
 from coordinator_sim.coordinator.consumer.regex import REFRESH_MS
-from coordinator_sim.coordinator.consumer.subscription import CountedTopics, is_homogeneous
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
+from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
+from coordinator_sim.coordinator.modern.member import MemberState
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.initializing import (
@@ -161,7 +161,7 @@ def _updated(
     return replace(
         member,
         rack_id=member.rack_id if request.rack_id is None else request.rack_id,
-        topic_names=member.topic_names if names is None else set_order(names),
+        subscribed_topic_names=member.subscribed_topic_names if names is None else set_order(names),
         client_id=context.client_id,
         client_host=context.client_host,
     )
@@ -178,7 +178,7 @@ def _compare_topics(
     before, updated = change
     epochs = group.epochs
     epoch = epochs.group_epoch
-    bumps = set(before.topic_names) != set(updated.topic_names)
+    bumps = set(before.subscribed_topic_names) != set(updated.subscribed_topic_names)
     is_assigned = epochs.assignment_epoch >= epoch
     if not bumps and (is_assigned or not runtime.profile.share_pending_target_is_awaited):
         bumps = has_unassigned(partition, group)
@@ -186,8 +186,7 @@ def _compare_topics(
         names = tuple(group.topic_counts.keys())
         return Topics(epoch, False, names, epochs.is_homogeneous)  # noqa: FBT003 - a struct
     topics = CountedTopics(group.topic_counts.entries)
-    topics.step(before.topic_names, -1, by_name=True)
-    topics.step(updated.topic_names, 1, by_name=True)
+    topics.replace(before, updated)
     metadata_hash = runtime.topics.hash_of_all(topics.counts)
     bumps = bumps or metadata_hash != epochs.metadata_hash
     if bumps:
@@ -213,7 +212,7 @@ def _reconciled(runtime: Runtime, member: ShareMember, goal: Goal, *, is_new: bo
     foreign = {
         topic_id
         for topic_id, _ in goal.target
-        if topic_id not in by_id or by_id[topic_id].name not in member.topic_names
+        if topic_id not in by_id or by_id[topic_id].name not in member.subscribed_topic_names
     }
     assigned = without_topics(goal.target, foreign)
     if not is_moved:

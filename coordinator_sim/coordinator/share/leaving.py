@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from coordinator_sim.coordinator.consumer.refusal import Refusal, no_such_group, unknown_member
-from coordinator_sim.coordinator.consumer.subscription import CountedTopics
 from coordinator_sim.coordinator.consumer.timers import (
     MemberTimeout,
     RetryTimeout,
@@ -17,6 +16,7 @@ from coordinator_sim.coordinator.consumer.timers import (
     departure,
 )
 from coordinator_sim.coordinator.effects import Effect
+from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.member import ShareMember
@@ -62,7 +62,7 @@ def _fence(runtime: Runtime, group: ShareGroup, member: ShareMember) -> tuple[Lo
     """The records that remove a member; its session is called off at once."""
     group_id = group.group_id
     topics = CountedTopics(group.topic_counts.entries)
-    topics.step(member.topic_names, -1, by_name=True)
+    topics.replace(member, None)
     epoch = group.epochs.group_epoch + 1
     metadata_hash = runtime.topics.hash_of_all(topics.counts)
     records = [

@@ -5,12 +5,10 @@ Source: kafka 4.4, group-coordinator/.../modern/share/ShareGroupMember.java.
 
 from collections.abc import Collection, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target, as_target, held
-from coordinator_sim.coordinator.consumer.member import MemberState, member_state
-from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
+from coordinator_sim.coordinator.modern.member import MemberState, ModernGroupMember
 from coordinator_sim.kafka.orders.iteration_order import (
     java_copy_capacity,
     java_hash_order,
@@ -26,34 +24,16 @@ NO_TARGET: Target = ()
 """No partitions."""
 
 
-class ShareMember(Struct, frozen=True, kw_only=True, gc=False):
-    """A member.
+class ShareMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
+    """A member of a share group.
 
     Args:
-        member_id: Its id.
-        member_epoch: Of the target that it has; `JOIN_EPOCH` and `LEAVE_EPOCH` are of no target.
-        previous_member_epoch: What it was before; a member whose last answer was lost repeats it.
-        state: Always stable, but for what a record says.
-        rack_id: Where it is.
-        client_id: Of its last heartbeat.
-        client_host: Of its last heartbeat.
-        topic_names: Topics that it names, in the order of its set.
+        subscribed_topic_names: Topics that it names, in the order of its set.
         assigned: What it has, in the order of its map.
     """
 
-    member_id: str
-    member_epoch: int = JOIN_EPOCH
-    previous_member_epoch: int = -1
-    state: MemberState = MemberState.STABLE
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
-    topic_names: tuple[str, ...] = ()
+    subscribed_topic_names: tuple[str, ...] = ()
     assigned: Target = NO_TARGET
-
-    def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has the target of that epoch."""
-        return self.state is MemberState.STABLE and self.member_epoch == epoch
 
 
 def set_order(names: Sequence[str]) -> tuple[str, ...]:
@@ -86,9 +66,11 @@ def is_same_member(one: ShareMember, other: ShareMember) -> bool:
     """Whether nothing of a member has changed. Source: ShareGroupMember.equals."""
     if one == other:
         return True
-    if set(one.topic_names) != set(other.topic_names) or not is_same(one.assigned, other.assigned):
+    names = set(one.subscribed_topic_names), set(other.subscribed_topic_names)
+    if names[0] != names[1] or not is_same(one.assigned, other.assigned):
         return False
-    return replace(one, topic_names=(), assigned=()) == replace(other, topic_names=(), assigned=())
+    like = replace(other, subscribed_topic_names=one.subscribed_topic_names, assigned=one.assigned)
+    return one == like
 
 
 def with_metadata(member: ShareMember, value: ShareGroupMemberMetadataValue) -> ShareMember:
@@ -98,7 +80,7 @@ def with_metadata(member: ShareMember, value: ShareGroupMemberMetadataValue) -> 
         rack_id=value.rack_id,
         client_id=value.client_id,
         client_host=value.client_host,
-        topic_names=set_order(value.subscribed_topic_names),
+        subscribed_topic_names=set_order(value.subscribed_topic_names),
     )
 
 
@@ -110,7 +92,7 @@ def with_assignment(
         member,
         member_epoch=value.member_epoch,
         previous_member_epoch=value.previous_member_epoch,
-        state=member_state(value.state),
+        state=MemberState(value.state),
         assigned=as_target(
             held(tuple((each.topic_id, each.partitions) for each in value.assigned_partitions))
         ),

@@ -49,7 +49,7 @@ def member_record(group_id: str, member: ShareMember) -> LogRecord:
         rack_id=member.rack_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        subscribed_topic_names=tuple(sorted(member.topic_names, key=java_string_key)),
+        subscribed_topic_names=tuple(sorted(member.subscribed_topic_names, key=java_string_key)),
     )
     return _record(ShareGroupMemberMetadataKey(group_id, member.member_id), value)
 

@@ -67,9 +67,9 @@ def goal_of(
     asked = [
         Asked(
             member_id=member_id,
-            has_topics=bool(member.topic_names),
+            has_topics=bool(member.subscribed_topic_names),
             subscribed=tuple(
-                by_name[name].topic_id for name in member.topic_names if name in by_name
+                by_name[name].topic_id for name in member.subscribed_topic_names if name in by_name
             ),
             assigned=group.target_of(member_id),
         )

@@ -4,12 +4,12 @@ Source: kafka 4.4, group-coordinator/.../streams/StreamsGroupMember.java and Mem
 """
 
 from collections.abc import Mapping
-from enum import IntEnum, unique
+from enum import unique
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.epoch_group import EpochMember, NumberedState
 from coordinator_sim.coordinator.streams.tasks import (
     NOTHING_HELD,
     HeldTasks,
@@ -27,7 +27,7 @@ NO_TOPOLOGY_EPOCH: Final = -1
 
 
 @unique
-class MemberState(IntEnum):
+class MemberState(NumberedState):
     """How far a member has come on its way to its target, by the number in its record."""
 
     STABLE = 1
@@ -36,20 +36,12 @@ class MemberState(IntEnum):
     UNKNOWN = 127
 
 
-class StreamsMember(Struct, frozen=True, kw_only=True):
-    """A member.
+class StreamsMember(EpochMember, frozen=True, kw_only=True):
+    """A member of a streams group.
 
     Args:
-        member_id: Its id.
-        member_epoch: Of the target that it was last moved to; see `consumer.member` for the epochs
-            of members that join and leave.
-        previous_member_epoch: What it was before; a member whose last answer was lost repeats it.
         state: How far it has come.
-        instance_id: Of a static member.
-        rack_id: Where it is.
         rebalance_timeout_ms: How long it may take to give tasks up.
-        client_id: Of its last heartbeat.
-        client_host: Of its last heartbeat.
         topology_epoch: Of the topology that it runs.
         process_id: Of the process that it is part of; None while only its tasks are known.
         user_endpoint: Where its process answers interactive queries.
@@ -58,15 +50,9 @@ class StreamsMember(Struct, frozen=True, kw_only=True):
         pending_revocation: What it has and must give up.
     """
 
-    member_id: str
-    member_epoch: int = 0
     previous_member_epoch: int = 0
     state: MemberState = MemberState.STABLE
-    instance_id: str | None = None
-    rack_id: str | None = None
     rebalance_timeout_ms: int = -1
-    client_id: str = ""
-    client_host: str = ""
     topology_epoch: int = NO_TOPOLOGY_EPOCH
     process_id: str | None = ""
     user_endpoint: Endpoint | None = None
@@ -77,18 +63,6 @@ class StreamsMember(Struct, frozen=True, kw_only=True):
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether nothing is left to do for the target of that epoch."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch
-
-    def moved(self, epoch: int) -> "StreamsMember":
-        """The member at another epoch; the present one becomes the previous one."""
-        return replace(self, member_epoch=epoch, previous_member_epoch=self.member_epoch)
-
-
-def member_state(number: int) -> MemberState:
-    """The state of that number; unknown numbers are UNKNOWN. Source: MemberState.fromValue."""
-    try:
-        return MemberState(number)
-    except ValueError:
-        return MemberState.UNKNOWN
 
 
 def with_metadata(member: StreamsMember, value: StreamsGroupMemberMetadataValue) -> StreamsMember:
@@ -116,7 +90,7 @@ def with_assignment(
         member,
         member_epoch=epoch,
         previous_member_epoch=value.previous_member_epoch,
-        state=member_state(value.state),
+        state=MemberState(value.state),
         assigned=HeldTasks(
             active=epochs_from(value.active_tasks, epoch),
             standby=tasks_from(value.standby_tasks),
