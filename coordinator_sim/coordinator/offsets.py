@@ -7,17 +7,13 @@ Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetC
 
 from coordinator_sim.coordinator.commit_validation import validate_commit
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.offsets import commit_refusal, fetch_refusal
+from coordinator_sim.coordinator.epoch_offsets import commit_refusal, fetch_refusal
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.streams.offsets import (
-    streams_commit_refusal,
-    streams_fetch_refusal,
-)
 from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
@@ -73,12 +69,10 @@ def _validate(
         if api_version >= _NOT_FOUND_VERSION:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION
-    if isinstance(group, ConsumerGroup):
+    if isinstance(group, ConsumerGroup | StreamsGroup):
         return commit_refusal(runtime, group, request, api_version)
     if isinstance(group, ShareGroup):
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if isinstance(group, StreamsGroup):
-        return streams_commit_refusal(runtime, group, request, api_version)
     return validate_commit(runtime, request, group)
 
 
@@ -97,11 +91,7 @@ def fetch_group(
     store = partition.offsets
     group = partition.group_as_of(wanted.group_id, committed)
     if isinstance(group, ConsumerGroup | StreamsGroup):
-        error = (
-            fetch_refusal(group, wanted, committed)
-            if isinstance(group, ConsumerGroup)
-            else streams_fetch_refusal(group, wanted, committed)
-        )
+        error = fetch_refusal(group, wanted, committed)
         if error is not NO_ERROR:
             return OffsetFetchResponseGroup(group_id=wanted.group_id, error_code=error)
     is_visible = group is not None and not isinstance(group, ShareGroup)

@@ -7,14 +7,13 @@ OffsetMetadataManager.commitTransactionalOffset, CoordinatorContext.completeTran
 """
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.offsets import txn_commit_refusal
 from coordinator_sim.coordinator.effects import Follow
+from coordinator_sim.coordinator.epoch_offsets import txn_commit_refusal
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.streams.offsets import streams_txn_commit_refusal
 from coordinator_sim.coordinator.txn_validation import validate_txn_member
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.kafka.errors import ErrorCode
@@ -62,12 +61,10 @@ def _validate(
             return ErrorCode.ILLEGAL_GENERATION
         create_group(runtime, partition, request.group_id)
         return ErrorCode.NONE
-    if isinstance(group, ConsumerGroup):
+    if isinstance(group, ConsumerGroup | StreamsGroup):
         return txn_commit_refusal(runtime, group, request, api_version)
     if isinstance(group, ShareGroup):
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if isinstance(group, StreamsGroup):
-        return streams_txn_commit_refusal(runtime, group, request, api_version)
     return validate_txn_member(group, request)
 
 

@@ -65,6 +65,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         profile: Of the coordinator.
 
     Attributes:
+        profile: Of the coordinator.
         static_members: Instance id to member id.
         assignor_counts: How many members would like an assignor.
         partition_epochs: The epoch of the member that has a partition, by topic id and number.
@@ -74,9 +75,9 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
     """
 
     __slots__ = (
-        "_forgets_instance",
         "assignor_counts",
         "partition_epochs",
+        "profile",
         "protocol_counts",
         "regex_counts",
         "resolved",
@@ -87,7 +88,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         epoch = profile.consumer_first_epoch
         first = ConsumerGroupEpochs(group_epoch=epoch, assignment_epoch=epoch)
         super().__init__(timeline, group_id, first)
-        self._forgets_instance = profile.consumer_forgets_old_instance
+        self.profile = profile
         self.static_members = TimelineTable[str, str](timeline, java_string_hash)
         self.assignor_counts = TimelineTable[str, int](timeline, java_string_hash)
         self.regex_counts = TimelineTable[str, int](timeline, java_string_hash)
@@ -130,6 +131,22 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         """The epoch of the member that has a partition, or UNOWNED."""
         return self.partition_epochs.entries.get((topic_id, partition), UNOWNED)
 
+    @property
+    def has_assignment_epochs(self) -> bool:
+        """Whether the epoch at which a member got each partition is stored."""
+        return self.profile.consumer_stores_assignment_epochs
+
+    @property
+    def old_txn_commit_needs_topics(self) -> bool:
+        """Whether a transactional commit of an earlier epoch is refused if a topic is gone."""
+        return self.profile.old_txn_commit_needs_topics
+
+    def assignment_epochs(self, member_id: str, _topic: str, topic_id: bytes) -> dict[int, int]:
+        """The partitions of a topic that a member has, each with the epoch at which it got it."""
+        member = self.members.entries[member_id]
+        pending = member.pending_revocation.get(topic_id, {})
+        return {**pending, **member.assigned.get(topic_id, {})}
+
     def regex_topics(self, regex: str | None) -> frozenset[str]:
         """The topics that an expression matched; none while that is not known."""
         found = self.resolved.get(regex) if regex else None
@@ -165,7 +182,11 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
             self._release(old)
         self._take(member, member.assigned)
         self._take(member, member.pending_revocation)
-        if old is not None and old.instance_id is not None and self._forgets_instance:
+        if (
+            old is not None
+            and old.instance_id is not None
+            and self.profile.consumer_forgets_old_instance
+        ):
             self.static_members.remove(old.instance_id)
         if member.instance_id is not None:
             self.static_members.put(member.instance_id, member.member_id)

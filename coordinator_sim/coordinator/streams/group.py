@@ -9,7 +9,7 @@ Source: kafka 4.4, group-coordinator/.../streams/StreamsGroup.java.
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, unique
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,6 +90,7 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
         task_offsets: Of members, as they were last reported.
     """
 
+    old_txn_commit_needs_topics: ClassVar = False
     __slots__ = (
         "_active",
         "_configured",
@@ -148,6 +149,21 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
     def offsets_of(self, member_id: str) -> TaskOffsets:
         """How far the copies of a member are."""
         return self.task_offsets.get(member_id, NO_OFFSETS)
+
+    @property
+    def has_assignment_epochs(self) -> bool:
+        """Whether tasks can be told by their topics: there is a topology."""
+        return self.epochs.topology is not None
+
+    def assignment_epochs(self, member_id: str, topic: str, _topic_id: bytes) -> dict[int, int]:
+        """The active tasks of a topic that a member has, each with the epoch at which it got it."""
+        topology = self.epochs.topology
+        subtopology = None if topology is None else topology.source_topics().get(topic)
+        if subtopology is None:
+            return {}
+        member, name = self.members.entries[member_id], subtopology.subtopology_id
+        pending = member.pending_revocation.active.get(name, {})
+        return {**pending, **member.assigned.active.get(name, {})}
 
     def owners(self) -> TaskOwners:
         """Which processes have a task."""

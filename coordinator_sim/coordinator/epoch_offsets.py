@@ -1,7 +1,8 @@
-"""Whether a member of a consumer group may commit or fetch offsets at the epoch that it names.
+"""Whether a member of a consumer or streams group may commit or fetch offsets at its epoch.
 
-Source: kafka 4.4, ConsumerGroup.validateOffsetCommit, createAssignmentEpochValidator and
-validateOffsetFetch; OffsetMetadataManager.commitOffset and validateTransactionalOffsetCommit.
+Source: kafka 4.4, ConsumerGroup and StreamsGroup.validateOffsetCommit,
+createAssignmentEpochValidator and validateOffsetFetch; OffsetMetadataManager.commitOffset and
+validateTransactionalOffsetCommit.
 """
 
 from collections.abc import Iterable
@@ -10,9 +11,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.member import ConsumerMember
+from coordinator_sim.coordinator.epoch_group import EpochMember
 from coordinator_sim.coordinator.offset_records import is_overlong
 from coordinator_sim.coordinator.runtime import Runtime
+from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequestGroup
@@ -21,11 +23,14 @@ from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 _EPOCH_VERSION: Final = 9
 """First version of OffsetCommit with member epochs."""
 _STALE_VERSION: Final = 6
-"""First version of TxnOffsetCommit that knows of stale epochs."""
+"""First version of TxnOffsetCommit that has STALE_MEMBER_EPOCH."""
 
 
 def commit_refusal(
-    runtime: Runtime, group: ConsumerGroup, request: OffsetCommitRequest, api_version: int
+    runtime: Runtime,
+    group: ConsumerGroup | StreamsGroup,
+    request: OffsetCommitRequest,
+    api_version: int,
 ) -> ErrorCode:
     """Why a commit is refused as a whole; NONE if it is not. The instance id is not looked at."""
     epoch = request.generation_id_or_member_epoch
@@ -34,13 +39,16 @@ def commit_refusal(
     member = group.members.get(request.member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if api_version < _EPOCH_VERSION and member.classic is None:
+    if api_version < _EPOCH_VERSION and not member.uses_classic_protocol:
         return ErrorCode.UNSUPPORTED_VERSION
-    return _epoch_error(runtime, member, epoch, request.topics)
+    return _epoch_error(runtime, group, member, epoch, request.topics)
 
 
 def txn_commit_refusal(
-    runtime: Runtime, group: ConsumerGroup, request: TxnOffsetCommitRequest, api_version: int
+    runtime: Runtime,
+    group: ConsumerGroup | StreamsGroup,
+    request: TxnOffsetCommitRequest,
+    api_version: int,
 ) -> ErrorCode:
     """The same of a transactional commit, whose producer need not be a member."""
     epoch = request.generation_id_or_member_epoch
@@ -52,62 +60,61 @@ def txn_commit_refusal(
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     topics = request.topics
-    if epoch < member.member_epoch and runtime.profile.old_txn_commit_needs_topics:
-        known = runtime.topics.by_name
-        if any(topic.name not in known for topic in topics):
+    if epoch < member.member_epoch and group.old_txn_commit_needs_topics:
+        by_name = runtime.topics.by_name
+        if any(topic.name not in by_name for topic in topics):
             return ErrorCode.ILLEGAL_GENERATION
-        topics = tuple(replace(topic, topic_id=known[topic.name].topic_id) for topic in topics)
-    error = _epoch_error(runtime, member, epoch, topics)
+        topics = tuple(replace(topic, topic_id=by_name[topic.name].topic_id) for topic in topics)
+    error = _epoch_error(runtime, group, member, epoch, topics)
     if error is ErrorCode.STALE_MEMBER_EPOCH and api_version < _STALE_VERSION:
         return ErrorCode.ILLEGAL_GENERATION
     return error
 
 
+def _stale_error(member: EpochMember) -> ErrorCode:
+    classic = member.uses_classic_protocol
+    return ErrorCode.ILLEGAL_GENERATION if classic else ErrorCode.STALE_MEMBER_EPOCH
+
+
 def _epoch_error(
     runtime: Runtime,
-    member: ConsumerMember,
+    group: ConsumerGroup | StreamsGroup,
+    member: EpochMember,
     epoch: int,
     topics: Iterable[OffsetCommitRequestTopic],
 ) -> ErrorCode:
     """Whether the epoch is the member's, or old enough to have had all partitions by then."""
     if epoch == member.member_epoch:
         return NO_ERROR
-    is_classic = member.classic is not None
-    stale = ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
-    if epoch > member.member_epoch or not runtime.profile.consumer_stores_assignment_epochs:
-        return stale
+    if epoch > member.member_epoch or not group.has_assignment_epochs:
+        return _stale_error(member)
     limit = runtime.config.offset_metadata_max_bytes
     for topic in topics:
-        held = member.assigned.get(topic.topic_id, {})
-        pending = member.pending_revocation.get(topic.topic_id, {})
+        epochs = group.assignment_epochs(member.member_id, topic.name, topic.topic_id)
         for partition in topic.partitions:
             # A partition whose metadata is too long is refused by itself, and not looked at here.
             if is_overlong(partition.committed_metadata or "", limit):
                 continue
-            index = partition.partition_index
-            got = held.get(index, pending.get(index))
-            if got is None or epoch < got:
-                return stale
+            assigned_at = epochs.get(partition.partition_index)
+            if assigned_at is None or epoch < assigned_at:
+                return _stale_error(member)
     return NO_ERROR
 
 
 def fetch_refusal(
-    group: ConsumerGroup, wanted: OffsetFetchRequestGroup, position: int
+    group: ConsumerGroup | StreamsGroup, request: OffsetFetchRequestGroup, position: int
 ) -> ErrorCode:
     """Why a fetch is refused; NONE if it is not. Who names no member may always fetch.
 
     Args:
         group: The group.
-        wanted: Names the member.
+        request: Names the member.
         position: The log position that the reader sees.
     """
-    if wanted.member_id is None:
+    if request.member_id is None:
         # QUIRK: an epoch without an id makes Kafka's coordinator look up null, which throws.
-        return NO_ERROR if wanted.member_epoch < 0 else ErrorCode.UNKNOWN_SERVER_ERROR
-    member = group.members.get(wanted.member_id, position)
+        return NO_ERROR if request.member_epoch < 0 else ErrorCode.UNKNOWN_SERVER_ERROR
+    member = group.members.get(request.member_id, position)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if wanted.member_epoch == member.member_epoch:
-        return NO_ERROR
-    is_classic = member.classic is not None
-    return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
+    return NO_ERROR if request.member_epoch == member.member_epoch else _stale_error(member)
