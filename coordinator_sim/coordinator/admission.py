@@ -6,24 +6,31 @@ Scala GroupCoordinator.validateGroupStatus.
 
 from typing import Final
 
-from coordinator_sim.coordinator.consumer.refusal import refused
 from coordinator_sim.coordinator.consumer.validation import invalid_heartbeat
+from coordinator_sim.coordinator.epoch_refusals import refused
 from coordinator_sim.coordinator.runtime import ACTIVE, Partition, Runtime, partition_error
-from coordinator_sim.coordinator.share.refusal import refused_share
 from coordinator_sim.coordinator.share.validation import invalid_share_heartbeat
-from coordinator_sim.coordinator.streams.refusal import refused_streams
 from coordinator_sim.coordinator.streams.validation import invalid_streams_heartbeat
 from coordinator_sim.coordinator.txn_validation import verify
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from coordinator_sim.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.requests import OneGroupRequest, Response
-from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
-from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from coordinator_sim.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+from coordinator_sim.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 from coordinator_sim.messages.sync_group import SyncGroupRequest
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 
@@ -83,13 +90,13 @@ def invalid_form(runtime: Runtime, request: OneGroupRequest, api_version: int) -
         return None
     if isinstance(request, ConsumerGroupHeartbeatRequest):
         fault = invalid_heartbeat(request, api_version, runtime.config)
-        return None if fault is None else refused(fault)
+        return None if fault is None else refused(ConsumerGroupHeartbeatResponse, fault)
     if isinstance(request, ShareGroupHeartbeatRequest):
         fault = invalid_share_heartbeat(request)
-        return None if fault is None else refused_share(fault)
+        return None if fault is None else refused(ShareGroupHeartbeatResponse, fault)
     if isinstance(request, StreamsGroupHeartbeatRequest):
         refusal = invalid_streams_heartbeat(request, runtime.profile)
-        return None if refusal is None else refused_streams(refusal)
+        return None if refusal is None else refused(StreamsGroupHeartbeatResponse, refusal)
     return None
 
 

@@ -9,11 +9,12 @@ in streams/StreamsGroup.java.
 
 from abc import ABC, abstractmethod
 from enum import IntEnum
-from typing import Final, Generic, Self, TypeVar
+from typing import ClassVar, Final, Generic, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.timeline import Timeline, TimelineTable, TimelineValue
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.partitioning import java_string_hash
@@ -26,6 +27,8 @@ LEAVE_EPOCH: Final = -1
 """Epoch of a heartbeat that leaves, and of a member on its way out."""
 STATIC_LEAVE_EPOCH: Final = -2
 """Epoch of a heartbeat that leaves for a while, and of a static member that is away."""
+UNKNOWN_TIME: Final = 0
+"""Timestamp of a target that no assignor computed."""
 NOT_CHECKED: Final = (0, 0)
 """The topics' hash is compared with the next heartbeat."""
 
@@ -69,6 +72,7 @@ class EpochMember(Struct, frozen=True, kw_only=True):
         previous_member_epoch: What it was before; a member whose last answer was lost repeats it.
         instance_id: Of a static member.
         rack_id: Where it is.
+        rebalance_timeout_ms: How long it may take to give partitions or tasks up.
         client_id: Of its last heartbeat.
         client_host: Of its last heartbeat.
     """
@@ -78,8 +82,14 @@ class EpochMember(Struct, frozen=True, kw_only=True):
     previous_member_epoch: int = -1
     instance_id: str | None = None
     rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
     client_id: str = ""
     client_host: str = ""
+
+    @property
+    def is_revoking(self) -> bool:
+        """Whether it has partitions or tasks that it must give up."""
+        return False
 
     @property
     def uses_classic_protocol(self) -> bool:
@@ -109,18 +119,30 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         epochs: At first.
 
     Attributes:
+        group_type: Its name on the wire.
         members: By id.
+        static_members: Instance id to member id.
         targets: What each member shall have; one without an entry shall have nothing.
         refresh: Deadline of the next comparison of the topics' hash, and the group epoch that was
             written at the last one; no part of the log, so a load begins anew.
         seen_version: Version of the topics at the last comparison or request for one.
     """
 
-    __slots__ = ("_epochs", "group_id", "members", "refresh", "seen_version", "targets")
+    group_type: ClassVar[str]
+    __slots__ = (
+        "_epochs",
+        "group_id",
+        "members",
+        "refresh",
+        "seen_version",
+        "static_members",
+        "targets",
+    )
 
     def __init__(self, timeline: Timeline, group_id: str, epochs: EpochsT) -> None:
         self.group_id = group_id
         self.members = TimelineTable[str, MemberT](timeline, java_string_hash)
+        self.static_members = TimelineTable[str, str](timeline, java_string_hash)
         self.targets = TimelineTable[str, TargetT](timeline, java_string_hash)
         self._epochs = TimelineValue(timeline, epochs)
         self.refresh = NOT_CHECKED
@@ -135,10 +157,29 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         """The epochs that a reader at that log position sees."""
         return self._epochs.as_of(position)
 
+    @staticmethod
+    @abstractmethod
+    def session_timeout_ms(config: CoordinatorConfig) -> int:
+        """How long a session of a member is."""
+
     @property
     def is_empty(self) -> bool:
         """Whether there are no members."""
         return not self.members.entries
+
+    def static_member(self, instance_id: str) -> MemberT | None:
+        """The member of that instance id."""
+        member_id = self.static_members.get(instance_id)
+        return None if member_id is None else self.members.get(member_id)
+
+    def lost_member(self, instance_id: str) -> str | None:
+        """The id of a member that is gone, but still has that instance id; None as a rule.
+
+        QUIRK: up to 4.3 a member of a consumer group that took another instance id left the old one
+        behind.
+        """
+        member_id = self.static_members.get(instance_id)
+        return member_id if member_id is not None and member_id not in self.members else None
 
     def set_assignment_epoch(self, epoch: int, timestamp_ms: int) -> None:
         """Set the epoch of the target, and count the members that have not reached it."""

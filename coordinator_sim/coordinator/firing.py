@@ -6,8 +6,9 @@ Source: kafka trunk, CoordinatorTimerImpl.java; kafka 3.9, DelayedOperation.scal
 from typing import Final
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
-from coordinator_sim.coordinator.consumer.leaving import expire_member
-from coordinator_sim.coordinator.consumer.timers import MemberTimeout
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.consumer.leaving import fence_consumer_member
+from coordinator_sim.coordinator.epoch_timers import Fence, MemberTimeout, expire_member
 from coordinator_sim.coordinator.expiry import expire_offsets
 from coordinator_sim.coordinator.gauges import Gauge, expire_gauge
 from coordinator_sim.coordinator.group import Group
@@ -34,18 +35,25 @@ from coordinator_sim.coordinator.runtime import (
 from coordinator_sim.coordinator.scala.expiry import EXPIRY_KEY, scala_expire
 from coordinator_sim.coordinator.scala.transactions import Materialisation, materialise
 from coordinator_sim.coordinator.sessions import OwnSession
+from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.initializing import AskToInitialize
-from coordinator_sim.coordinator.share.leaving import ShareTimeout, expire_share_member
-from coordinator_sim.coordinator.streams.leaving import (
-    expire_initial_delay,
-    expire_streams_member,
-)
-from coordinator_sim.coordinator.streams.timers import InitialAssignment, StreamsTimeout
+from coordinator_sim.coordinator.share.leaving import fence_share_member
+from coordinator_sim.coordinator.streams.group import StreamsGroup
+from coordinator_sim.coordinator.streams.leaving import expire_initial_delay, fence_streams_member
+from coordinator_sim.coordinator.streams.timers import InitialAssignment
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.log.format.steps import SLICE
 
 _A_TIMER: Final = 100
 """Cost of firing a timer, as `log.format.steps` counts: 50 us (measured)."""
+
+
+_FENCES: Final[dict[type, Fence]] = {
+    ConsumerGroup: fence_consumer_member,
+    ShareGroup: fence_share_member,
+    StreamsGroup: fence_streams_member,
+}
+"""What removes a member whose time is over, by the type of its group."""
 
 
 def fire_due(runtime: Runtime) -> None:
@@ -97,19 +105,9 @@ def fire(runtime: Runtime, timer: Timer) -> None:
     elif isinstance(data, InitialAssignment):
         expire_initial_delay(runtime, data)
     elif isinstance(data, MemberTimeout):
-        _fire_of_member(runtime, data)
+        expire_member(runtime, data, _FENCES[data.group_type])
     else:
         _fire_of_group(runtime, timer)
-
-
-def _fire_of_member(runtime: Runtime, data: MemberTimeout) -> None:
-    """Do what a timer of a member of a group that is not classic was armed for."""
-    if isinstance(data, ShareTimeout):
-        expire_share_member(runtime, data)
-    elif isinstance(data, StreamsTimeout):
-        expire_streams_member(runtime, data)
-    else:
-        expire_member(runtime, data)
 
 
 def _fire_of_group(runtime: Runtime, timer: Timer) -> None:

@@ -11,8 +11,7 @@ from collections.abc import Container
 from typing import Protocol
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.timers import start_timers_of
+from coordinator_sim.coordinator.epoch_timers import start_timers_of
 from coordinator_sim.coordinator.epoch_tracing import (
     trace_group_loaded,
     trace_group_unloaded,
@@ -26,10 +25,6 @@ from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runti
 from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets
 from coordinator_sim.coordinator.scala.transactions import forget_producers
 from coordinator_sim.coordinator.sessions import OwnSession, start_session
-from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.share.leaving import start_share_sessions
-from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.streams.timers import start_streams_timers
 from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_member_loaded
 from coordinator_sim.errors import OperationAborted
@@ -195,16 +190,12 @@ def open_groups(runtime: Runtime, takeover: Takeover, partition: Partition) -> N
 
 def _open(runtime: Runtime, partition: Partition, group: AnyGroup) -> None:
     """Start the timers of a group that was loaded."""
-    if runtime.tracing and not isinstance(group, Group):
-        trace_group_loaded(runtime, group)
-    if isinstance(group, ConsumerGroup):
-        start_timers_of(runtime, partition, group)
-    elif isinstance(group, ShareGroup):
-        start_share_sessions(runtime, partition, group)
-    elif isinstance(group, StreamsGroup):
-        start_streams_timers(runtime, partition, group)
-    else:
+    if isinstance(group, Group):
         _open_classic(runtime, group)
+        return
+    if runtime.tracing:
+        trace_group_loaded(runtime, group)
+    start_timers_of(runtime, partition, group)
 
 
 def _open_classic(runtime: Runtime, group: Group) -> None:

@@ -22,7 +22,7 @@ from coordinator_sim.broker.shares.share_values import (
     ShareSettings,
     fetched_batches,
 )
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile

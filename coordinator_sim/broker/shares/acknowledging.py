@@ -25,7 +25,7 @@ from coordinator_sim.broker.shares.share_values import (
     AcknowledgeType,
     ShareSettings,
 )
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 

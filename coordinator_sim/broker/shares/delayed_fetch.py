@@ -22,7 +22,7 @@ from coordinator_sim.broker.shares.share_values import (
     ShareAcquireMode,
     fetched_batches,
 )
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.fetch import PartitionData as LogData

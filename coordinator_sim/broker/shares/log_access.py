@@ -13,7 +13,7 @@ from coordinator_sim.broker.records.fetch_request import FetchParams, Isolation
 from coordinator_sim.broker.records.fetch_sessions import FetchPlace, FetchTerms, Found
 from coordinator_sim.broker.records.log_reads import LogReader, upper_bound
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.counted_batches import declared_size

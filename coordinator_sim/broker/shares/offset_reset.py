@@ -8,7 +8,7 @@ from typing import Final
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.shares.share_values import LogOffsets
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.java_durations import duration_ns

@@ -12,7 +12,7 @@ from coordinator_sim.broker.shares.in_flight_records import GapWindow, InFlightR
 from coordinator_sim.broker.shares.in_flight_state import NO_MEMBER, InFlightState, RecordState
 from coordinator_sim.broker.shares.persister import StateBatch
 from coordinator_sim.broker.shares.share_values import ShareSettings
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
 
 _NO_GAP: Final = -1

@@ -25,7 +25,7 @@ from coordinator_sim.broker.shares.sessions import SessionKey, ShareSessionCache
 from coordinator_sim.broker.shares.share_apis import ShareFetch
 from coordinator_sim.broker.shares.share_partition import SharePartition
 from coordinator_sim.broker.shares.share_values import ShareSettings
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 

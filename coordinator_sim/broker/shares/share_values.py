@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.log.contract import AbortedTransaction
 from coordinator_sim.log.format.log_batches import marker_of
 from coordinator_sim.log.spans import batches_in

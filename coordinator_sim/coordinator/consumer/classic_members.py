@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.consumer.downgrade import downgrade_by, downgrades_by
 from coordinator_sim.coordinator.consumer.embedded import (
     EmbeddedSubscription,
@@ -30,20 +31,7 @@ from coordinator_sim.coordinator.consumer.joining import (
 )
 from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
 from coordinator_sim.coordinator.consumer.records import member_record
-from coordinator_sim.coordinator.consumer.refusal import (
-    Refusal,
-    fenced_instance,
-    unknown_instance,
-    unknown_member,
-)
 from coordinator_sim.coordinator.consumer.regex import RegexChange, change_regex
-from coordinator_sim.coordinator.consumer.timers import (
-    cancel_joining,
-    cancel_syncing,
-    start_classic_session,
-    start_joining,
-    start_syncing,
-)
 from coordinator_sim.coordinator.consumer.updating import (
     Draft,
     compared_topics,
@@ -53,6 +41,18 @@ from coordinator_sim.coordinator.consumer.updating import (
 )
 from coordinator_sim.coordinator.consumer.upgrade import classic_metadata
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked
+from coordinator_sim.coordinator.epoch_refusals import (
+    Refusal,
+    fenced_instance,
+    unknown_instance,
+    unknown_member,
+)
+from coordinator_sim.coordinator.epoch_timers import (
+    cancel_member_timers,
+    start_classic_session,
+    start_joining,
+    start_syncing,
+)
 from coordinator_sim.coordinator.epoch_tracing import trace_id_assigned
 from coordinator_sim.coordinator.join_request import Join, refuse_join
 from coordinator_sim.coordinator.modern.member import MemberState
@@ -193,7 +193,7 @@ def _joined(draft: Draft, partition: Partition, owned: Owned, join: Join) -> Eff
     after = reconciled(draft, partition, goal, owned)
     if after is None:
         return ErrorCode.FENCED_MEMBER_EPOCH
-    follow = Joined(draft.runtime, partition, draft.group.group_id, after, join, stays=True)
+    follow = Joined(draft.runtime, partition, draft.group, after, join, stays=True)
     return Effect(records=tuple(draft.records), follow=follow)
 
 
@@ -217,7 +217,7 @@ def _downgraded(
         records += downgrade_by(runtime, partition, group, (replaced, after), rebalances=rebalances)
     except MalformedBlob:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    follow = Joined(runtime, partition, group.group_id, after, join, stays=False)
+    follow = Joined(runtime, partition, group, after, join, stays=False)
     return Effect(records=tuple(records), follow=follow, is_replayed=False)
 
 
@@ -228,7 +228,7 @@ class Joined:
     Args:
         runtime: The coordinator.
         partition: Of the group.
-        group_id: The group.
+        group: As it was before.
         member: As it is then.
         join: The request.
         stays: Whether the group is a consumer group still.
@@ -236,7 +236,7 @@ class Joined:
 
     runtime: Runtime
     partition: Partition
-    group_id: str
+    group: ConsumerGroup
     member: ConsumerMember
     join: Join
     stays: bool
@@ -246,11 +246,13 @@ class Joined:
         if error is not ErrorCode.NONE:
             return
         runtime, member = self.runtime, self.member
-        cancel_joining(runtime, self.group_id, member.member_id)
+        cancel_member_timers(
+            runtime, self.group.group_id, member.member_id, (TimerKind.CONSUMER_JOIN,)
+        )
         if self.stays:
-            start_classic_session(runtime, self.partition, self.group_id, member)
+            start_classic_session(runtime, self.partition, self.group, member)
             timeout_ms = self.join.rebalance_timeout_ms
-            start_syncing(runtime, self.partition, self.group_id, member.member_id, timeout_ms)
+            start_syncing(runtime, self.partition, self.group, member.member_id, timeout_ms)
         runtime.answer(
             self.join.parked,
             JoinGroupResponse(
@@ -287,9 +289,9 @@ def sync_with_consumer_group(
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     is_behind = member.member_epoch < _awaited_epoch(runtime, group)
     if is_behind and member.state is not MemberState.UNREVOKED_PARTITIONS:
-        start_joining(runtime, partition, group.group_id, member)
+        start_joining(runtime, partition, group, member)
         return ErrorCode.REBALANCE_IN_PROGRESS
-    return Effect(follow=Synced(runtime, partition, group.group_id, member, request, parked))
+    return Effect(follow=Synced(runtime, partition, group, member, request, parked))
 
 
 @dataclass(slots=True, eq=False)
@@ -298,7 +300,7 @@ class Synced:
 
     runtime: Runtime
     partition: Partition
-    group_id: str
+    group: ConsumerGroup
     member: ConsumerMember
     request: SyncGroupRequest
     parked: Parked
@@ -311,8 +313,10 @@ class Synced:
         if error is not ErrorCode.NONE:
             return
         runtime, member = self.runtime, self.member
-        cancel_syncing(runtime, self.group_id, self.request.member_id)
-        start_classic_session(runtime, self.partition, self.group_id, member)
+        cancel_member_timers(
+            runtime, self.group.group_id, self.request.member_id, (TimerKind.CONSUMER_SYNC,)
+        )
+        start_classic_session(runtime, self.partition, self.group, member)
         metadata = member.classic.supported_protocols[0].metadata if member.classic else b""
         try:
             assignment = written_assignment(member.assigned, runtime.topics, metadata)
@@ -341,10 +345,10 @@ def heartbeat_to_consumer_group(
         return member.error
     if member.member_epoch != request.generation_id:
         return ErrorCode.ILLEGAL_GENERATION
-    start_classic_session(runtime, partition, group.group_id, member)
+    start_classic_session(runtime, partition, group, member)
     if not _has_to_join(runtime, group, member):
         return Effect(response=HeartbeatResponse())
-    start_joining(runtime, partition, group.group_id, member)
+    start_joining(runtime, partition, group, member)
     return Effect(response=HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
 from coordinator_sim.coordinator.consumer.member import ConsumerMember
-from coordinator_sim.coordinator.consumer.refusal import no_such_group, other_type
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.inspection import described
 from coordinator_sim.coordinator.runtime import (
     Partition,
@@ -47,12 +47,9 @@ def _described(runtime: Runtime, partition: Partition | None, group_id: str) -> 
         error = partition_error(partition, runtime.profile)
         return DescribedGroup(group_id=group_id, error_code=error)
     position = partition.high_watermark
-    group = partition.group_as_of(group_id, position)
-    if not isinstance(group, ConsumerGroup):
-        refusal = (no_such_group if group is None else other_type)(group_id)
-        return DescribedGroup(
-            group_id=group_id, error_code=refusal.error, error_message=refusal.text
-        )
+    group = group_of_type(ConsumerGroup, group_id, partition.group_as_of(group_id, position))
+    if isinstance(group, Refusal):
+        return DescribedGroup(group_id=group_id, error_code=group.error, error_message=group.text)
     epochs = group.epochs_as_of(position)
     default = runtime.config.group_consumer_assignors[0]
     return DescribedGroup(

@@ -9,18 +9,20 @@ modern/consumer/ConsumerGroup.java.
 """
 
 from enum import Enum, unique
-from typing import Final
+from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.member import ConsumerMember, Epochs
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
+from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, is_homogeneous
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.consumer_group_records import TopicMetadata
+from coordinator_sim.trace.epoch_records import CONSUMER
 
 UNOWNED: Final = -1
 """The epoch of a partition that nobody has."""
@@ -66,7 +68,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
 
     Attributes:
         profile: Of the coordinator.
-        static_members: Instance id to member id.
         assignor_counts: How many members would like an assignor.
         partition_epochs: The epoch of the member that has a partition, by topic id and number.
         protocol_counts: How many classic members support a protocol.
@@ -74,6 +75,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         resolved: What each expression matched.
     """
 
+    group_type: ClassVar = CONSUMER
     __slots__ = (
         "assignor_counts",
         "partition_epochs",
@@ -81,7 +83,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         "protocol_counts",
         "regex_counts",
         "resolved",
-        "static_members",
     )
 
     def __init__(self, timeline: Timeline, group_id: str, profile: Profile) -> None:
@@ -89,7 +90,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         first = ConsumerGroupEpochs(group_epoch=epoch, assignment_epoch=epoch)
         super().__init__(timeline, group_id, first)
         self.profile = profile
-        self.static_members = TimelineTable[str, str](timeline, java_string_hash)
         self.assignor_counts = TimelineTable[str, int](timeline, java_string_hash)
         self.regex_counts = TimelineTable[str, int](timeline, java_string_hash)
         self.protocol_counts = TimelineTable[str, int](timeline, java_string_hash)
@@ -98,23 +98,15 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
 
     # -- questions -------------------------------------------------------------------------
 
+    @staticmethod
+    def session_timeout_ms(config: CoordinatorConfig) -> int:
+        """How long a session of a member is."""
+        return config.group_consumer_session_timeout_ms
+
     @property
     def state(self) -> ConsumerGroupState:
         """The current state."""
         return self._epochs.value.state
-
-    def static_member(self, instance_id: str) -> ConsumerMember | None:
-        """The member of that instance id."""
-        member_id = self.static_members.get(instance_id)
-        return None if member_id is None else self.members.get(member_id)
-
-    def lost_member(self, instance_id: str) -> str | None:
-        """The id of a member that is gone, but still has that instance id; None as a rule.
-
-        QUIRK: up to 4.3 a member that took another instance id left the old one behind.
-        """
-        member_id = self.static_members.get(instance_id)
-        return member_id if member_id is not None and member_id not in self.members else None
 
     def target_of(self, member: ConsumerMember) -> Target:
         """What a member shall have by the last target; what a static one's predecessor should.

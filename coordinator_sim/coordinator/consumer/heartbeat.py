@@ -6,6 +6,8 @@ and arms timers.
 Source: kafka 4.4, GroupMetadataManager.consumerGroupHeartbeat and what it calls.
 """
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
@@ -21,25 +23,25 @@ from coordinator_sim.coordinator.consumer.member import (
     Owned,
 )
 from coordinator_sim.coordinator.consumer.records import member_record
-from coordinator_sim.coordinator.consumer.refusal import (
-    UNKNOWN_STATE,
+from coordinator_sim.coordinator.consumer.regex import change_regex
+from coordinator_sim.coordinator.consumer.updating import Draft, assignor_of, goal_of, reconciled
+from coordinator_sim.coordinator.consumer.upgrade import upgraded
+from coordinator_sim.coordinator.effects import Effect, Parked
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     other_type,
     refused,
     unknown_group,
 )
-from coordinator_sim.coordinator.consumer.regex import change_regex
-from coordinator_sim.coordinator.consumer.timers import start_consumer_session
-from coordinator_sim.coordinator.consumer.updating import Draft, assignor_of, goal_of, reconciled
-from coordinator_sim.coordinator.consumer.upgrade import upgraded
-from coordinator_sim.coordinator.effects import Effect, Parked
-from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_timers import start_session
 from coordinator_sim.coordinator.expiry import CONVERTED, RemoveGroups
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import EMPTY
 from coordinator_sim.messages.consumer_group_heartbeat import (
     Assignment,
@@ -50,6 +52,14 @@ from coordinator_sim.messages.consumer_group_heartbeat import (
 )
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE, Beside
+from coordinator_sim.trace.epoch_records import CONSUMER
+
+_UNKNOWN_STATE: Final = Refusal(
+    ErrorCode.FENCED_MEMBER_EPOCH,
+    "The consumer group member is in a unknown state. The member must abandon all its partitions "
+    "and rejoin.",
+)
+"""A member whose record has a state that nobody knows."""
 
 
 def handle_consumer_heartbeat(
@@ -64,7 +74,7 @@ def handle_consumer_heartbeat(
     else:
         outcome = _beat(runtime, partition, request, parked.context)
     if isinstance(outcome, Refusal):
-        runtime.answer(parked, refused(outcome))
+        runtime.answer(parked, refused(ConsumerGroupHeartbeatResponse, outcome))
         return None
     return outcome
 
@@ -101,8 +111,8 @@ def _beat(
         return goal
     after = reconciled(draft, partition, goal, owned)
     if after is None:
-        return UNKNOWN_STATE
-    start_consumer_session(runtime, partition, group.group_id, member_id)
+        return _UNKNOWN_STATE
+    start_session(runtime, partition, group, member_id)
     is_upgrade = partition.classic_group(request.group_id) is not None
     removal = RemoveGroups(runtime, partition, CONVERTED) if is_upgrade else None
     response = _answer(runtime, request, before, after)
@@ -128,13 +138,13 @@ def _group_of(
     if isinstance(known, ConsumerGroup):
         return known
     if not joins:
-        return unknown_group(group_id) if known is None else other_type(group_id)
+        return (unknown_group if known is None else other_type)(CONSUMER, group_id)
     if isinstance(known, Group):
         if known.state is not EMPTY:
             return upgraded(runtime, partition, known, records)
         records.append(group_tombstone(group_id))
     elif known is not None:
-        return other_type(group_id)
+        return other_type(CONSUMER, group_id)
     return ConsumerGroup(Timeline(), group_id, runtime.profile)
 
 

@@ -22,7 +22,8 @@ from coordinator_sim.coordinator.consumer.records import (
     member_tombstones,
     target_record,
 )
-from coordinator_sim.coordinator.consumer.refusal import (
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     fenced_epoch,
     fenced_instance,
@@ -31,11 +32,11 @@ from coordinator_sim.coordinator.consumer.refusal import (
     unknown_member,
     unreleased_instance,
 )
-from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from coordinator_sim.messages.records import LogRecord
+from coordinator_sim.trace.epoch_records import CONSUMER
 
 
 class Found(Struct, frozen=True):
@@ -57,7 +58,7 @@ def full_group(
     if replaces and profile.consumer_full_group_takes_replacement:
         return None
     is_known = bool(member_id) and member_id in group.members.entries
-    return None if is_known or len(group.members) < limit else group_is_full(limit)
+    return None if is_known or len(group.members) < limit else group_is_full(CONSUMER, limit)
 
 
 def new_member_id(runtime: Runtime) -> str:
@@ -190,8 +191,8 @@ def _epoch_refusal(
     if received == JOIN_EPOCH and profile.consumer_rejoins_with_epoch_zero:
         return None
     if received > known:
-        return fenced_epoch("greater", received, known)
+        return fenced_epoch(CONSUMER, received, known)
     if received < known:
         repeats = received == member.previous_member_epoch and is_subset(owned, member.assigned)
-        return None if repeats else fenced_epoch("smaller", received, known)
+        return None if repeats else fenced_epoch(CONSUMER, received, known)
     return None

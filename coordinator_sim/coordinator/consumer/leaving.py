@@ -1,11 +1,10 @@
 """Members that leave a consumer group, or are fenced from it.
 
 Source: kafka 4.4, GroupMetadataManager.consumerGroupLeave, consumerGroupFenceMembers,
-consumerGroupStaticMemberGroupLeave, classicGroupLeaveToConsumerGroup and the timers' operations.
+consumerGroupStaticMemberGroupLeave and classicGroupLeaveToConsumerGroup.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -23,27 +22,13 @@ from coordinator_sim.coordinator.consumer.records import (
     regex_tombstone,
     target_epoch_record,
 )
-from coordinator_sim.coordinator.consumer.refusal import (
-    Refusal,
-    fenced_instance,
-    no_downgrade,
-    no_such_group,
-    other_type,
-    unknown_instance,
-    unknown_member,
-)
-from coordinator_sim.coordinator.consumer.timers import (
-    MemberTimeout,
-    RetryTimeout,
-    cancel_member_timers,
-    departure,
-)
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
-from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type, leaver, no_downgrade
+from coordinator_sim.coordinator.epoch_timers import cancel_member_timers
 from coordinator_sim.coordinator.modern.group import CountedTopics
-from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
-from coordinator_sim.errors import OperationAborted
+from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -56,21 +41,17 @@ from coordinator_sim.messages.leave_group import (
     MemberResponse,
 )
 from coordinator_sim.messages.records import LogRecord
-from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE
-
-_UNKNOWN_TIME: Final = 0
-"""Timestamp of a target that no assignor computed."""
 
 
 def leave_consumer_group(
     runtime: Runtime, partition: Partition, request: ConsumerGroupHeartbeatRequest
 ) -> Effect | Refusal:
     """A heartbeat that leaves, for good or for a while; its epoch is not compared."""
-    group = partition.consumer_group(request.group_id)
-    if group is None:
-        known = request.group_id in partition.groups
-        return (other_type if known else no_such_group)(request.group_id)
-    found = _leaver(group, request.member_id, request.instance_id)
+    group_id = request.group_id
+    group = group_of_type(ConsumerGroup, group_id, partition.groups.get(group_id))
+    if isinstance(group, Refusal):
+        return group
+    found = leaver(group, request.member_id, request.instance_id)
     if isinstance(found, Refusal):
         return found
     response = ConsumerGroupHeartbeatResponse(
@@ -80,23 +61,6 @@ def leave_consumer_group(
         return Effect(records=(_away(runtime, group, found),), response=response)
     effect = fence_members(runtime, partition, group, (found,))
     return effect if isinstance(effect, Refusal) else replace(effect, response=response)
-
-
-def _leaver(
-    group: ConsumerGroup, member_id: str, instance_id: str | None
-) -> ConsumerMember | Refusal:
-    if instance_id is None:
-        member = group.members.get(member_id)
-        return unknown_member(group.group_id, member_id) if member is None else member
-    lost_id = group.lost_member(instance_id)
-    if lost_id is not None:
-        return unknown_member(group.group_id, lost_id)
-    member = group.static_member(instance_id)
-    if member is None:
-        return unknown_instance(instance_id)
-    if member.member_id != member_id:
-        return fenced_instance(instance_id, member_id, member.member_id)
-    return member
 
 
 def _away(runtime: Runtime, group: ConsumerGroup, member: ConsumerMember) -> LogRecord:
@@ -145,7 +109,7 @@ def fence_members(
     records += [*seen.records, group_record(group_id, epoch, seen.metadata_hash)]
     is_last = len(members) == len(group.members)
     if is_last and runtime.profile.consumer_empty_group_is_assigned:
-        records.append(target_epoch_record(group_id, epoch, _UNKNOWN_TIME))
+        records.append(target_epoch_record(group_id, epoch, UNKNOWN_TIME))
     for member in members:
         cancel_member_timers(runtime, group_id, member.member_id)
     return Effect(records=tuple(records))
@@ -164,35 +128,11 @@ def _left_regexes(group: ConsumerGroup, members: Sequence[ConsumerMember]) -> li
     return [regex for regex, count in counts.items() if group.regex_counts.get(regex) == count]
 
 
-def expire_member(runtime: Runtime, timeout: MemberTimeout) -> None:
-    """Fence a member whose time is over, unless it is gone or has left the epoch in question."""
-    partition = timeout.partition
-    if partition.state is not PartitionState.ACTIVE:
-        return
-    group = partition.consumer_group(timeout.group_id)
-    member = None if group is None else group.members.get(timeout.member_id)
-    effect: Effect | Refusal = NO_EFFECT
-    retry = RetryTimeout(runtime, timeout)
-    is_due = member is not None and timeout.epoch in (None, member.member_epoch)
-    try:
-        if group is not None and member is not None and is_due:
-            effect = fence_members(runtime, partition, group, (member,))
-    except OperationAborted:
-        retry.finish(ErrorCode.UNKNOWN_SERVER_ERROR)
-        return
-    if isinstance(effect, Refusal):
-        # QUIRK: a downgrade that is refused looks like a group that is gone: nothing is repeated.
-        effect = NO_EFFECT
-    if effect is not NO_EFFECT or not partition.is_settled:
-        # QUIRK: a write without records that is late is repeated too, until one is in time.
-        beside = NOTHING_BESIDE
-        if is_due and member is not None:
-            session_ms = runtime.config_of(timeout.group_id).group_consumer_session_timeout_ms
-            beside = departure(timeout, session_ms, member.rebalance_timeout_ms)
-        try:
-            runtime.submit(partition, None, replace(effect, follow=retry, beside=beside))
-        except OperationAborted:
-            return
+def fence_consumer_member(
+    runtime: Runtime, partition: Partition, group: ConsumerGroup, member: ConsumerMember
+) -> Effect | Refusal:
+    """The records that remove a member whose time is over."""
+    return fence_members(runtime, partition, group, (member,))
 
 
 def leave_by_classic_request(
@@ -224,4 +164,4 @@ def _identified(group: ConsumerGroup, entry: MemberIdentity) -> ConsumerMember |
     if instance_id is not None and not entry.member_id:
         member = group.static_member(instance_id)
         return Refusal(ErrorCode.UNKNOWN_MEMBER_ID) if member is None else member
-    return _leaver(group, entry.member_id, instance_id)
+    return leaver(group, entry.member_id, instance_id)

@@ -30,7 +30,6 @@ class ConsumerMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
     """A member of a consumer group.
 
     Args:
-        rebalance_timeout_ms: How long it may take to give partitions up.
         subscribed_topic_names: Topics that it named.
         subscribed_topic_regex: Expression for more topics; empty or None for none.
         server_assignor: The assignor that it would like.
@@ -39,7 +38,6 @@ class ConsumerMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
         classic: What a member of the classic protocol has beside; None for others.
     """
 
-    rebalance_timeout_ms: int = -1
     subscribed_topic_names: frozenset[str] = frozenset()
     subscribed_topic_regex: str | None = ""
     server_assignor: str | None = None
@@ -51,6 +49,11 @@ class ConsumerMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
     def uses_classic_protocol(self) -> bool:
         """Whether it joins by JoinGroup."""
         return self.classic is not None
+
+    @property
+    def is_revoking(self) -> bool:
+        """Whether it has partitions that it must give up."""
+        return self.state is MemberState.UNREVOKED_PARTITIONS
 
     def protocol_names(self) -> tuple[str, ...]:
         """The protocols that a classic member supports, as it prefers them; none of others."""

@@ -22,10 +22,10 @@ from coordinator_sim.coordinator.consumer.records import (
     regex_record,
     regex_tombstone,
 )
-from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.effects import Effect
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.coordinator.epoch_tracing import trace_scan
 from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime, Scheduled

@@ -18,7 +18,6 @@ from coordinator_sim.coordinator.consumer.records import (
     target_record,
     topics_tombstone,
 )
-from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.coordinator.consumer.regex import REFRESH_MS, RegexChange
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts
 from coordinator_sim.coordinator.consumer.target import (
@@ -26,10 +25,10 @@ from coordinator_sim.coordinator.consumer.target import (
     computed_targets,
     view_with,
 )
-from coordinator_sim.coordinator.consumer.timers import cancel_rebalance, start_rebalance
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
+from coordinator_sim.coordinator.epoch_refusals import Refusal
+from coordinator_sim.coordinator.epoch_timers import start_rebalance
 from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
-from coordinator_sim.coordinator.modern.member import MemberState
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.topics_refresh import has_expired
 from coordinator_sim.kafka.errors import ErrorCode
@@ -233,10 +232,6 @@ def reconciled(
         return after
     with_epochs = runtime.profile.consumer_stores_assignment_epochs
     draft.records.append(assignment_record(group.group_id, after, with_epochs=with_epochs))
-    if after.classic is not None:
-        return after
-    if after.state is MemberState.UNREVOKED_PARTITIONS:
-        start_rebalance(runtime, partition, group.group_id, after)
-    else:
-        cancel_rebalance(runtime, group.group_id, after.member_id)
+    if after.classic is None:
+        start_rebalance(runtime, partition, group, after)
     return after

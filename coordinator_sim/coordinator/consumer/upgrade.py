@@ -26,7 +26,8 @@ from coordinator_sim.coordinator.consumer.records import (
     target_record,
     topics_record,
 )
-from coordinator_sim.coordinator.consumer.refusal import (
+from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
+from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     custom_assignor,
     group_too_large,
@@ -34,8 +35,7 @@ from coordinator_sim.coordinator.consumer.refusal import (
     no_upgrade,
     not_of_consumers,
 )
-from coordinator_sim.coordinator.consumer.timers import start_classic_session
-from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
+from coordinator_sim.coordinator.epoch_timers import start_classic_session
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import complete_join_of
 from coordinator_sim.coordinator.offset_records import group_tombstone
@@ -85,7 +85,7 @@ def upgraded(
     records.append(group_tombstone(classic.group_id))
     records += _records_of(runtime, group)
     for member in [member for _, member in group.members.items()]:
-        start_classic_session(runtime, partition, group.group_id, member)
+        start_classic_session(runtime, partition, group, member)
     return group
 
 

@@ -5,9 +5,9 @@ Source: kafka 4.4, GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestI
 
 from typing import Final
 
-from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

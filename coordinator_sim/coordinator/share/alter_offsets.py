@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import Effect, Parked
+from coordinator_sim.coordinator.epoch_refusals import other_type
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.initializing import Initializing, initializing_record
@@ -20,7 +21,6 @@ from coordinator_sim.coordinator.share.persister import (
     PartitionStart,
     PersisterAnswer,
 )
-from coordinator_sim.coordinator.share.refusal import no_share_group
 from coordinator_sim.coordinator.share.state import KeptTopic
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.error_texts import error_message
@@ -33,6 +33,7 @@ from coordinator_sim.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsResponseTopic,
 )
 from coordinator_sim.trace.epoch_members import id_text
+from coordinator_sim.trace.epoch_records import SHARE
 
 
 def refused_alteration(error: ErrorCode, text: str | None = None) -> AlterShareGroupOffsetsResponse:
@@ -48,7 +49,7 @@ def alter_share_offsets(
     """Note the partitions, ask for their state, and answer when that was answered."""
     known = partition.groups.get(request.group_id)
     if known is not None and not isinstance(known, ShareGroup):
-        refusal = no_share_group(request.group_id)
+        refusal = other_type(SHARE, request.group_id)
         runtime.answer(parked, refused_alteration(refusal.error, refusal.text))
         return None
     group = known or ShareGroup(Timeline(), request.group_id, runtime.profile)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.refusal import no_such_group
 from coordinator_sim.coordinator.effects import Effect, Parked
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.runtime import (
     Partition,
     PartitionState,
@@ -24,7 +24,6 @@ from coordinator_sim.coordinator.runtime import (
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.persister import DeleteState, PersisterAnswer
 from coordinator_sim.coordinator.share.records import state_record
-from coordinator_sim.coordinator.share.refusal import no_share_group
 from coordinator_sim.coordinator.share.state import KeptTopic, ShareState, state_value
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
@@ -63,10 +62,9 @@ def delete_share_offsets(
 ) -> Effect:
     """Move topics to those that are to be forgotten, and answer when that is done."""
     group_id = request.group_id
-    group = partition.groups.get(group_id)
-    if not isinstance(group, ShareGroup):
-        refusal = (no_such_group if group is None else no_share_group)(group_id)
-        return Effect(response=refused_offset_deletion(refusal.error, refusal.text))
+    group = group_of_type(ShareGroup, group_id, partition.groups.get(group_id))
+    if isinstance(group, Refusal):
+        return Effect(response=refused_offset_deletion(group.error, group.text))
     if not group.is_empty:
         return Effect(response=refused_offset_deletion(ErrorCode.NON_EMPTY_GROUP))
     state = partition.share_states.get(group_id)

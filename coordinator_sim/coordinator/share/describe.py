@@ -7,11 +7,10 @@ ShareGroupMember.asShareGroupDescribeMember.
 from collections.abc import Iterable, Mapping
 
 from coordinator_sim.assignors.share_simple import SIMPLE_NAME
-from coordinator_sim.coordinator.consumer.refusal import no_such_group
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime, partition_error
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.member import ShareMember
-from coordinator_sim.coordinator.share.refusal import no_share_group
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.share_group_describe import (
@@ -40,12 +39,9 @@ def described_share_group(
         refused = undescribed_shares((group_id,), partition_error(partition, runtime.profile))
         return refused.groups[0]
     position = partition.high_watermark
-    group = partition.group_as_of(group_id, position)
-    if not isinstance(group, ShareGroup):
-        refusal = (no_such_group if group is None else no_share_group)(group_id)
-        return DescribedGroup(
-            group_id=group_id, error_code=refusal.error, error_message=refusal.text
-        )
+    group = group_of_type(ShareGroup, group_id, partition.group_as_of(group_id, position))
+    if isinstance(group, Refusal):
+        return DescribedGroup(group_id=group_id, error_code=group.error, error_message=group.text)
     epochs = group.epochs_as_of(position)
     return DescribedGroup(
         group_id=group_id,

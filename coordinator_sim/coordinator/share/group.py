@@ -4,14 +4,17 @@ Source: kafka 4.4, group-coordinator/.../modern/ModernGroup.java and modern/shar
 """
 
 from enum import Enum, unique
+from typing import ClassVar
 
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target
+from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, is_homogeneous
 from coordinator_sim.coordinator.share.member import NO_TARGET, ShareMember
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.trace.epoch_records import SHARE
 
 
 @unique
@@ -42,12 +45,18 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
         profile: Of the coordinator.
     """
 
+    group_type: ClassVar = SHARE
     __slots__ = ()
 
     def __init__(self, timeline: Timeline, group_id: str, profile: Profile) -> None:
         epoch = profile.consumer_first_epoch
         first = ShareGroupEpochs(group_epoch=epoch, assignment_epoch=epoch)
         super().__init__(timeline, group_id, first)
+
+    @staticmethod
+    def session_timeout_ms(config: CoordinatorConfig) -> int:
+        """How long a session of a member is."""
+        return config.group_share_session_timeout_ms
 
     def target_of(self, member_id: str) -> Target:
         """What a member shall have by the last target."""

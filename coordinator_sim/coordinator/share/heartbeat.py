@@ -6,10 +6,19 @@ Source: kafka 4.4, GroupMetadataManager.shareGroupHeartbeat and what it calls.
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target
-from coordinator_sim.coordinator.consumer.refusal import Refusal, unknown_member
 from coordinator_sim.coordinator.consumer.regex import REFRESH_MS
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_refusals import (
+    Refusal,
+    fenced_epoch,
+    group_is_full,
+    other_type,
+    refused,
+    unknown_group,
+    unknown_member,
+)
+from coordinator_sim.coordinator.epoch_timers import start_session
 from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
 from coordinator_sim.coordinator.modern.member import MemberState
 from coordinator_sim.coordinator.runtime import Partition, Runtime
@@ -20,7 +29,7 @@ from coordinator_sim.coordinator.share.initializing import (
     initializing_record,
     topics_to_initialize,
 )
-from coordinator_sim.coordinator.share.leaving import leave_share_group, start_share_session
+from coordinator_sim.coordinator.share.leaving import leave_share_group
 from coordinator_sim.coordinator.share.member import (
     ShareMember,
     is_same,
@@ -33,14 +42,6 @@ from coordinator_sim.coordinator.share.records import (
     group_record,
     member_record,
 )
-from coordinator_sim.coordinator.share.refusal import (
-    epoch_too_great,
-    epoch_too_small,
-    no_share_group,
-    refused_share,
-    share_group_is_full,
-    unknown_share_group,
-)
 from coordinator_sim.coordinator.share.target import Goal, Topics, goal_of, has_unassigned
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.coordinator.topics_refresh import has_expired
@@ -52,6 +53,7 @@ from coordinator_sim.messages.share_group_heartbeat import (
     ShareGroupHeartbeatResponse,
     TopicPartitions,
 )
+from coordinator_sim.trace.epoch_records import SHARE
 
 
 def handle_share_heartbeat(
@@ -66,7 +68,7 @@ def handle_share_heartbeat(
     else:
         outcome = _beat(runtime, partition, request, parked.context)
     if isinstance(outcome, Refusal):
-        runtime.answer(parked, refused_share(outcome))
+        runtime.answer(parked, refused(ShareGroupHeartbeatResponse, outcome))
         return None
     return outcome
 
@@ -92,7 +94,7 @@ def _beat(
     after = _reconciled(runtime, updated, goal, is_new=seen.has_bumped)
     if not is_same_member(after, updated):
         records.append(assignment_record(group.group_id, after))
-    start_share_session(runtime, partition, group.group_id, after.member_id)
+    start_session(runtime, partition, group, after.member_id)
     follow = None
     wanted = topics_to_initialize(runtime, partition, group.group_id, seen.names)
     if wanted:
@@ -115,9 +117,9 @@ def _group_of(
     if isinstance(known, ShareGroup):
         return known
     if known is not None:
-        return no_share_group(group_id)
+        return other_type(SHARE, group_id)
     if request.member_epoch != JOIN_EPOCH:
-        return unknown_share_group(group_id)
+        return unknown_group(SHARE, group_id)
     return ShareGroup(Timeline(), group_id, runtime.profile)
 
 
@@ -138,7 +140,7 @@ def _member_of(
     limit = runtime.config.group_share_max_size
     member = group.members.get(member_id)
     if member is None and len(group.members) >= limit:
-        return share_group_is_full(limit)
+        return group_is_full(SHARE, limit)
     if received == JOIN_EPOCH:
         if member is None and group.group_id in partition.groups:
             partition.expect_append()
@@ -147,9 +149,9 @@ def _member_of(
         return unknown_member(group.group_id, member_id)
     known, previous = member.member_epoch, member.previous_member_epoch
     if received > known:
-        return epoch_too_great(received, known)
+        return fenced_epoch(SHARE, received, known)
     if received < known and received != previous:
-        return epoch_too_small(received, known, previous)
+        return fenced_epoch(SHARE, received, known, previous=previous)
     return member
 
 

@@ -3,9 +3,9 @@
 Source: kafka 4.4, GroupCoordinatorService.throwIfShareGroupHeartbeatRequestIsInvalid.
 """
 
-from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.coordinator.consumer.validation import empty_field
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 

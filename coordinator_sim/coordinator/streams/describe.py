@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from coordinator_sim.coordinator.consumer.refusal import no_such_group
 from coordinator_sim.coordinator.effects import InternalTopic
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.inspection import described
 from coordinator_sim.coordinator.runtime import (
     Partition,
@@ -19,7 +19,6 @@ from coordinator_sim.coordinator.runtime import (
 )
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsMember
-from coordinator_sim.coordinator.streams.refusal import no_streams_type
 from coordinator_sim.coordinator.streams.target import ASSIGNOR
 from coordinator_sim.coordinator.streams.tasks import (
     NOTHING_WANTED,
@@ -74,12 +73,9 @@ def _described(
         error = partition_error(partition, runtime.profile)
         return DescribedGroup(group_id=group_id, error_code=error)
     position = partition.high_watermark
-    group = partition.group_as_of(group_id, position)
-    if not isinstance(group, StreamsGroup):
-        refusal = (no_such_group if group is None else no_streams_type)(group_id)
-        return DescribedGroup(
-            group_id=group_id, error_code=refusal.error, error_message=refusal.text
-        )
+    group = group_of_type(StreamsGroup, group_id, partition.group_as_of(group_id, position))
+    if isinstance(group, Refusal):
+        return DescribedGroup(group_id=group_id, error_code=group.error, error_message=group.text)
     epochs = group.epochs_as_of(position)
     return DescribedGroup(
         group_id=group_id,

@@ -14,15 +14,16 @@ from typing import ClassVar, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.epoch_group import EpochGroup, GroupEpochs
 from coordinator_sim.coordinator.streams.member import NO_TOPOLOGY_EPOCH, StreamsMember
 from coordinator_sim.coordinator.streams.reconciliation import TaskOwners
 from coordinator_sim.coordinator.streams.tasks import HeldTasks, Tasks
 from coordinator_sim.coordinator.streams.topology import ConfiguredTopology, Topology
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable, TimelineValue
-from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.streams_group_heartbeat import EndpointToPartitions
+from coordinator_sim.trace.epoch_records import STREAMS
 
 NOT_REFINED: Final = -1
 """Epoch of a target that no heartbeat has gone towards yet."""
@@ -83,13 +84,13 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
         profile: Of the coordinator.
 
     Attributes:
-        static_members: Instance id to member id.
         shutdown_member_id: Who asked the whole application to stop; no record tells.
         endpoint_epoch: Grows whenever a member answers queries elsewhere; no record tells.
         endpoints: Of members, as they were last told.
         task_offsets: Of members, as they were last reported.
     """
 
+    group_type: ClassVar = STREAMS
     old_txn_commit_needs_topics: ClassVar = False
     __slots__ = (
         "_active",
@@ -101,7 +102,6 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
         "endpoint_epoch",
         "endpoints",
         "shutdown_member_id",
-        "static_members",
         "task_offsets",
     )
 
@@ -114,7 +114,6 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
         )
         super().__init__(timeline, group_id, first)
         self._timeline = timeline
-        self.static_members = TimelineTable[str, str](timeline, java_string_hash)
         self._active = TimelineTable[tuple[str, int], str](timeline, _no_order)
         self._standby = TimelineTable[tuple[str, int], set[str]](timeline, _no_order)
         self._warmup = TimelineTable[tuple[str, int], set[str]](timeline, _no_order)
@@ -127,15 +126,15 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
 
     # -- questions -------------------------------------------------------------------------
 
+    @staticmethod
+    def session_timeout_ms(config: CoordinatorConfig) -> int:
+        """How long a session of a member is."""
+        return config.group_streams_session_timeout_ms
+
     @property
     def state(self) -> StreamsGroupState:
         """The current state."""
         return self._epochs.value.state
-
-    def static_member(self, instance_id: str) -> StreamsMember | None:
-        """The member of that instance id."""
-        member_id = self.static_members.get(instance_id)
-        return None if member_id is None else self.members.get(member_id)
 
     def configured(self, position: int = LATEST) -> ConfiguredTopology | None:
         """The topology with the topics that there are, as a reader at that log position sees it."""

@@ -10,10 +10,10 @@ Source: kafka 4.4, GroupMetadataManager.streamsGroupHeartbeat and what it calls.
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.refusal import Refusal
-from coordinator_sim.coordinator.consumer.timers import cancel_rebalance
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
+from coordinator_sim.coordinator.epoch_refusals import Refusal, other_type, refused, unknown_group
+from coordinator_sim.coordinator.epoch_timers import start_rebalance, start_session
 from coordinator_sim.coordinator.expiry import RemoveGroups
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone
@@ -34,7 +34,6 @@ from coordinator_sim.coordinator.streams.joining import (
 from coordinator_sim.coordinator.streams.leaving import leave_streams_group
 from coordinator_sim.coordinator.streams.member import (
     NO_TOPOLOGY_EPOCH,
-    MemberState,
     StreamsMember,
 )
 from coordinator_sim.coordinator.streams.reconciliation import Reconciliation
@@ -48,11 +47,8 @@ from coordinator_sim.coordinator.streams.records import (
 from coordinator_sim.coordinator.streams.refusal import (
     NO_TOPOLOGY_UPDATE,
     UNKNOWN_STATE,
-    no_streams_group,
-    no_streams_type,
     no_subtopology,
     no_task,
-    refused_streams,
     repeated_offset,
 )
 from coordinator_sim.coordinator.streams.target import (
@@ -63,11 +59,7 @@ from coordinator_sim.coordinator.streams.target import (
     updated_target,
 )
 from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, Tasks, reported
-from coordinator_sim.coordinator.streams.timers import (
-    start_initial_delay,
-    start_streams_rebalance,
-    start_streams_session,
-)
+from coordinator_sim.coordinator.streams.timers import start_initial_delay
 from coordinator_sim.coordinator.streams.topology import (
     ConfiguredTopology,
     Topology,
@@ -84,9 +76,11 @@ from coordinator_sim.kafka.states import EMPTY
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
     TaskOffset,
 )
 from coordinator_sim.messages.streams_group_records import Endpoint
+from coordinator_sim.trace.epoch_records import STREAMS
 
 _SECOND_EPOCH = 2
 """What follows the epoch 0 that groups of 4.2 begin with: members that wait have 1."""
@@ -106,7 +100,7 @@ def handle_streams_heartbeat(
     else:
         outcome = _beat(runtime, partition, request, parked.context)
     if isinstance(outcome, Refusal):
-        runtime.answer(parked, refused_streams(outcome))
+        runtime.answer(parked, refused(StreamsGroupHeartbeatResponse, outcome))
         return None
     return outcome
 
@@ -168,7 +162,7 @@ def _beat(
     after = _reconciled(runtime, partition, draft, aim)
     if after is None:
         return UNKNOWN_STATE
-    start_streams_session(runtime, partition, group.group_id, request.member_id)
+    start_session(runtime, partition, group, request.member_id)
     if request.shutdown_application and group.shutdown_member_id is None:
         group.shutdown_member_id = request.member_id
     beat = Beat(
@@ -206,10 +200,10 @@ def _group_of(
     if isinstance(known, StreamsGroup):
         return known
     if request.member_epoch != JOIN_EPOCH:
-        return (no_streams_group if known is None else no_streams_type)(group_id)
+        return (unknown_group if known is None else other_type)(STREAMS, group_id)
     if known is None or (isinstance(known, Group) and known.state is EMPTY):
         return StreamsGroup(Timeline(), group_id, runtime.profile)
-    return no_streams_type(group_id)
+    return other_type(STREAMS, group_id)
 
 
 def _drafted(
@@ -464,8 +458,5 @@ def _reconciled(
     if after is None or after == updated:
         return after
     draft.records.append(assignment_record(group.group_id, after))
-    if after.state is MemberState.UNREVOKED_TASKS:
-        start_streams_rebalance(runtime, partition, group.group_id, after)
-    else:
-        cancel_rebalance(runtime, group.group_id, after.member_id)
+    start_rebalance(runtime, partition, group, after)
     return after

@@ -11,8 +11,8 @@ RepartitionTopics.java, CopartitionedTopicsEnforcer.java and ChangelogTopics.jav
 from collections.abc import Iterable
 from typing import Final
 
-from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.coordinator.effects import InternalTopic
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.coordinator.streams.topology import (
     ConfiguredSubtopology,
     ConfiguredTopology,

@@ -8,14 +8,16 @@ throwIfStreamsGroupMemberEpochIsInvalid, replaceStreamsMember and relabelRefined
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.refusal import (
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
+    fenced_epoch,
     fenced_instance,
+    group_is_full,
     unknown_instance,
     unknown_member,
     unreleased_instance,
 )
-from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.streams.group import Refined, StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsMember
 from coordinator_sim.coordinator.streams.records import (
@@ -24,14 +26,11 @@ from coordinator_sim.coordinator.streams.records import (
     member_tombstones,
     target_record,
 )
-from coordinator_sim.coordinator.streams.refusal import (
-    fenced_streams_epoch,
-    streams_group_is_full,
-)
 from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, is_contained
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from coordinator_sim.trace.epoch_records import STREAMS
 
 
 class Found(Struct, frozen=True):
@@ -54,7 +53,7 @@ def full_streams_group(
         or request.member_id in group.members
     ):
         return None
-    return None if len(group.members) < limit else streams_group_is_full(limit)
+    return None if len(group.members) < limit else group_is_full(STREAMS, limit)
 
 
 def found_streams_member(
@@ -134,7 +133,7 @@ def _epoch_refusal(member: StreamsMember, request: StreamsGroupHeartbeatRequest)
     if received in {JOIN_EPOCH, known}:
         return None
     if received > known:
-        return fenced_streams_epoch("greater", received, known)
+        return fenced_epoch(STREAMS, received, known)
     held = member.assigned
     repeats = (
         received == member.previous_member_epoch
@@ -142,4 +141,4 @@ def _epoch_refusal(member: StreamsMember, request: StreamsGroupHeartbeatRequest)
         and is_contained(request.standby_tasks, held.standby)
         and is_contained(request.warmup_tasks, held.warmup)
     )
-    return None if repeats else fenced_streams_epoch("smaller", received, known)
+    return None if repeats else fenced_epoch(STREAMS, received, known)

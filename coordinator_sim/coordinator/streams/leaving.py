@@ -1,27 +1,15 @@
 """Members that leave a streams group, or are fenced from it; the first target of a group.
 
 Source: kafka 4.4, GroupMetadataManager.streamsGroupLeave, streamsGroupFenceMember,
-streamsGroupStaticMemberGroupLeave, computeDelayedTargetAssignment and the timers' operations.
+streamsGroupStaticMemberGroupLeave and computeDelayedTargetAssignment.
 """
-
-from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.refusal import (
-    Refusal,
-    fenced_instance,
-    no_such_group,
-    unknown_instance,
-    unknown_member,
-)
-from coordinator_sim.coordinator.consumer.timers import (
-    RetryTimeout,
-    cancel_member_timers,
-    departure,
-)
 from coordinator_sim.coordinator.effects import Effect
-from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type, leaver
+from coordinator_sim.coordinator.epoch_timers import cancel_member_timers, submit_by_timer
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsMember
@@ -31,32 +19,28 @@ from coordinator_sim.coordinator.streams.records import (
     member_tombstones,
     target_epoch_record,
 )
-from coordinator_sim.coordinator.streams.refusal import no_streams_type
 from coordinator_sim.coordinator.streams.target import Question, updated_target
 from coordinator_sim.coordinator.streams.tasks import NOTHING_HELD
-from coordinator_sim.coordinator.streams.timers import InitialAssignment, StreamsTimeout
-from coordinator_sim.errors import OperationAborted
+from coordinator_sim.coordinator.streams.timers import InitialAssignment
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
-from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE, Beside
-
-_UNKNOWN_TIME: Final = 0
-"""Timestamp of a target that no assignor computed."""
+from coordinator_sim.trace.epoch_groups import Beside
 
 
 def leave_streams_group(
     runtime: Runtime, partition: Partition, request: StreamsGroupHeartbeatRequest
 ) -> Effect | Refusal:
     """A heartbeat that leaves, for good or for a while; its epoch is not compared."""
-    group = partition.groups.get(request.group_id)
-    if not isinstance(group, StreamsGroup):
-        return (no_such_group if group is None else no_streams_type)(request.group_id)
+    group_id = request.group_id
+    group = group_of_type(StreamsGroup, group_id, partition.groups.get(group_id))
+    if isinstance(group, Refusal):
+        return group
     if request.shutdown_application and group.shutdown_member_id is None:
         group.shutdown_member_id = request.member_id
-    found = _leaver(group, request.member_id, request.instance_id)
+    found = leaver(group, request.member_id, request.instance_id)
     if isinstance(found, Refusal):
         return found
     response = StreamsGroupHeartbeatResponse(
@@ -64,21 +48,7 @@ def leave_streams_group(
     )
     if request.instance_id is not None and request.member_epoch == STATIC_LEAVE_EPOCH:
         return Effect(records=(_away(group, found),), response=response)
-    return Effect(records=fence_streams_member(runtime, group, found), response=response)
-
-
-def _leaver(
-    group: StreamsGroup, member_id: str, instance_id: str | None
-) -> StreamsMember | Refusal:
-    if instance_id is None:
-        member = group.members.get(member_id)
-        return unknown_member(group.group_id, member_id) if member is None else member
-    member = group.static_member(instance_id)
-    if member is None:
-        return unknown_instance(instance_id)
-    if member.member_id != member_id:
-        return fenced_instance(instance_id, member_id, member.member_id)
-    return member
+    return replace(fence_streams_member(runtime, partition, group, found), response=response)
 
 
 def _away(group: StreamsGroup, member: StreamsMember) -> LogRecord:
@@ -95,9 +65,9 @@ def _away(group: StreamsGroup, member: StreamsMember) -> LogRecord:
 
 
 def fence_streams_member(
-    runtime: Runtime, group: StreamsGroup, member: StreamsMember
-) -> tuple[LogRecord, ...]:
-    """The records that remove a member; its timers are called off at once.
+    runtime: Runtime, _partition: Partition, group: StreamsGroup, member: StreamsMember
+) -> Effect:
+    """The records that remove a member; its timers are cancelled at once.
 
     Source: streamsGroupFenceMember.
     """
@@ -108,29 +78,9 @@ def fence_streams_member(
         group_record(group_id, replace(epochs, group_epoch=epoch)),
     ]
     if len(group.members) == 1 and runtime.profile.streams_empty_group_is_assigned:
-        records.append(target_epoch_record(group_id, epoch, _UNKNOWN_TIME))
+        records.append(target_epoch_record(group_id, epoch, UNKNOWN_TIME))
     cancel_member_timers(runtime, group_id, member.member_id)
-    return tuple(records)
-
-
-def expire_streams_member(runtime: Runtime, timeout: StreamsTimeout) -> None:
-    """Fence a member whose time is over, unless it is gone or has left the epoch in question."""
-    partition = timeout.partition
-    if partition.state is not PartitionState.ACTIVE:
-        return
-    group = partition.groups.get(timeout.group_id)
-    records: tuple[LogRecord, ...] = ()
-    beside = NOTHING_BESIDE
-    if isinstance(group, StreamsGroup):
-        member = group.members.get(timeout.member_id)
-        if member is not None and timeout.epoch in (None, member.member_epoch):
-            records = fence_streams_member(runtime, group, member)
-            session_ms = runtime.config_of(group.group_id).group_streams_session_timeout_ms
-            beside = departure(timeout, session_ms, member.rebalance_timeout_ms)
-    if records or not partition.is_settled:
-        # QUIRK: a write without records that is late is repeated too, until one is in time.
-        follow = RetryTimeout(runtime, timeout)
-        _submit(runtime, partition, Effect(records=records, follow=follow, beside=beside))
+    return Effect(records=tuple(records))
 
 
 def expire_initial_delay(runtime: Runtime, delay: InitialAssignment) -> None:
@@ -152,11 +102,4 @@ def expire_initial_delay(runtime: Runtime, delay: InitialAssignment) -> None:
     if records or not partition.is_settled:
         delay_ms = runtime.config_of(delay.group_id).group_streams_initial_rebalance_delay_ms
         beside = Beside(delay_ms=delay_ms)
-        _submit(runtime, partition, Effect(records=tuple(records), beside=beside))
-
-
-def _submit(runtime: Runtime, partition: Partition, effect: Effect) -> None:
-    try:
-        runtime.submit(partition, None, effect)
-    except OperationAborted:
-        return
+        submit_by_timer(runtime, partition, Effect(records=tuple(records), beside=beside))

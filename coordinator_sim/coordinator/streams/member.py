@@ -41,7 +41,6 @@ class StreamsMember(EpochMember, frozen=True, kw_only=True):
 
     Args:
         state: How far it has come.
-        rebalance_timeout_ms: How long it may take to give tasks up.
         topology_epoch: Of the topology that it runs.
         process_id: Of the process that it is part of; None while only its tasks are known.
         user_endpoint: Where its process answers interactive queries.
@@ -52,7 +51,6 @@ class StreamsMember(EpochMember, frozen=True, kw_only=True):
 
     previous_member_epoch: int = 0
     state: MemberState = MemberState.STABLE
-    rebalance_timeout_ms: int = -1
     topology_epoch: int = NO_TOPOLOGY_EPOCH
     process_id: str | None = ""
     user_endpoint: Endpoint | None = None
@@ -63,6 +61,11 @@ class StreamsMember(EpochMember, frozen=True, kw_only=True):
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether nothing is left to do for the target of that epoch."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch
+
+    @property
+    def is_revoking(self) -> bool:
+        """Whether it has tasks that it must give up."""
+        return self.state is MemberState.UNREVOKED_TASKS
 
 
 def with_metadata(member: StreamsMember, value: StreamsGroupMemberMetadataValue) -> StreamsMember:

@@ -3,42 +3,8 @@
 Source: kafka 4.4, GroupMetadataManager (the throwIf... methods), StreamsGroup.
 """
 
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
-
-
-def refused_streams(refusal: Refusal) -> StreamsGroupHeartbeatResponse:
-    """The answer to a heartbeat that is refused: nothing but the error."""
-    text = None if refusal.error is ErrorCode.UNKNOWN_SERVER_ERROR else refusal.text
-    return StreamsGroupHeartbeatResponse(error_code=refusal.error, error_message=text)
-
-
-def no_streams_group(group_id: str) -> Refusal:
-    """No group of that id, for a member that does not join."""
-    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Streams group {group_id} not found.")
-
-
-def no_streams_type(group_id: str) -> Refusal:
-    """The group is of another type."""
-    return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a streams group.")
-
-
-def streams_group_is_full(limit: int) -> Refusal:
-    """No room for another member."""
-    return Refusal(
-        ErrorCode.GROUP_MAX_SIZE_REACHED,
-        f"The streams group has reached its maximum capacity of {limit} members.",
-    )
-
-
-def fenced_streams_epoch(what: str, received: int, known: int) -> Refusal:
-    """The member's epoch is not the one that it should have; `what` is greater or smaller."""
-    return Refusal(
-        ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The streams group member has a {what} member epoch ({received}) than the one known by "
-        f"the group coordinator ({known}). The member must abandon all its partitions and rejoin.",
-    )
 
 
 def no_subtopology(name: str) -> Refusal:

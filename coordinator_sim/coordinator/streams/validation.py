@@ -6,8 +6,8 @@ throwIfStreamsGroupHeartbeatRequestIsUsingUnsupportedFeatures.
 
 from typing import Final
 
-from coordinator_sim.coordinator.consumer.refusal import Refusal
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest

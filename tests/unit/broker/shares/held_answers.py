@@ -11,7 +11,7 @@ from coordinator_sim.broker.shares.persister import (
     StateWritten,
     WriteState,
 )
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.coordinator.share.persister import (
     DeleteState,
     InitializeState,

@@ -11,7 +11,7 @@ from coordinator_sim.broker.shares.share_values import (
     ShareAcquireMode,
     ShareSettings,
 )
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.contract import AbortedTransaction
 from coordinator_sim.messages.share_acknowledge import AcknowledgementBatch

@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator_sim.broker.shares.persister import StateBatch
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
 from tests.unit.broker.shares.share_stage import (
     ACCEPT,

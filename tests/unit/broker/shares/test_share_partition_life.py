@@ -4,7 +4,7 @@ import pytest
 
 from coordinator_sim.broker.shares.persister import StateBatch
 from coordinator_sim.broker.shares.share_values import PartitionState
-from coordinator_sim.coordinator.consumer.refusal import Refusal
+from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 from tests.unit.broker.shares.held_answers import HeldLetters
