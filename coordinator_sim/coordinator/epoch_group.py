@@ -1,15 +1,17 @@
 """The base of groups that the coordinator assigns: consumer, share and streams groups.
 
-Only the replay of records changes members, targets and epochs. They live on the timeline of the
-offsets partition, which takes the changes back when an append is refused.
+Only the replay of records changes members, targets and epochs: when a batch is appended, when it is
+taken back (applied, then undone by the timeline), and when a log is loaded. They live on the
+timeline of the offsets partition, which takes the changes back when an append is refused.
 
 Source: kafka 4.4, group-coordinator/.../modern/ModernGroup.java and the members of the same names
-in streams/StreamsGroup.java.
+in streams/StreamsGroup.java; GroupMetadataManager.replay; GroupCoordinatorRecordHelpers.java.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import ClassVar, Final, Generic, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +20,8 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.timeline import Timeline, TimelineTable, TimelineValue
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.partitioning import java_string_hash
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.records import LogKey, LogRecord, LogValue
 
 NO_EPOCH: Final = -1
 """Epoch of a target whose record was removed. Source: replay of its tombstone."""
@@ -105,6 +109,44 @@ class EpochMember(Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
 
+class RecordTypes(Struct, frozen=True, kw_only=True):
+    """The structs of a type of group's records, and what reads a member from them.
+
+    Args:
+        group_key: Of the record of the group's epoch.
+        target_epoch_key: Of the record of the target's epoch.
+        target_epoch_value: Made of that epoch and a timestamp in milliseconds.
+        member_key: Of the record of a member's metadata.
+        target_key: Of what a member shall have.
+        assignment_key: Of what a member has.
+        new_member: Makes a member that has an id alone.
+        with_metadata: The member with its metadata's record.
+        with_assignment: The member with the record of what it has.
+        nothing: The fields of a member that has nothing.
+    """
+
+    group_key: Callable[[str], LogKey]
+    target_epoch_key: Callable[[str], LogKey]
+    target_epoch_value: Callable[[int, int], LogValue]
+    member_key: Callable[[str, str], LogKey]
+    target_key: Callable[[str, str], LogKey]
+    assignment_key: Callable[[str, str], LogKey]
+    new_member: Callable[[str], Any]
+    with_metadata: Callable[[Any, Any], Any]
+    with_assignment: Callable[[Any, Any], Any]
+    nothing: Mapping[str, object]
+
+
+def record(key: LogKey, value: LogValue) -> LogRecord:
+    """Make a record of such a group; all of them have version 0."""
+    return LogRecord(key, value, 0)
+
+
+def tombstone(key: LogKey) -> LogRecord:
+    """Make a tombstone of such a group."""
+    return LogRecord(key, None, 0)
+
+
 MemberT = TypeVar("MemberT", bound=EpochMember)
 TargetT = TypeVar("TargetT")
 EpochsT = TypeVar("EpochsT", bound=GroupEpochs)
@@ -117,9 +159,13 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         timeline: Of the offsets partition; a group that is not in its table yet has its own.
         group_id: The group.
         epochs: At first.
+        profile: Of the coordinator.
 
     Attributes:
         group_type: Its name on the wire.
+        record_types: Of its records.
+        no_target: What a member shall have that has no entry in `targets`.
+        profile: Of the coordinator.
         members: By id.
         static_members: Instance id to member id.
         targets: What each member shall have; one without an entry shall have nothing.
@@ -129,18 +175,24 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
     """
 
     group_type: ClassVar[str]
+    record_types: ClassVar[RecordTypes]
+    no_target: ClassVar[Any]
     __slots__ = (
         "_epochs",
         "group_id",
         "members",
+        "profile",
         "refresh",
         "seen_version",
         "static_members",
         "targets",
     )
 
-    def __init__(self, timeline: Timeline, group_id: str, epochs: EpochsT) -> None:
+    def __init__(
+        self, timeline: Timeline, group_id: str, epochs: EpochsT, profile: Profile
+    ) -> None:
         self.group_id = group_id
+        self.profile = profile
         self.members = TimelineTable[str, MemberT](timeline, java_string_hash)
         self.static_members = TimelineTable[str, str](timeline, java_string_hash)
         self.targets = TimelineTable[str, TargetT](timeline, java_string_hash)
@@ -181,6 +233,54 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         member_id = self.static_members.get(instance_id)
         return member_id if member_id is not None and member_id not in self.members else None
 
+    def target_of(self, member: MemberT) -> TargetT:
+        """What a member shall have by the last target; what a static one's predecessor should.
+
+        Source: ConsumerGroup.targetAssignment.
+        """
+        member_id: str | None = member.member_id
+        if member.instance_id is not None:
+            member_id = self.static_members.get(member.instance_id)
+        found = None if member_id is None else self.targets.entries.get(member_id)
+        return self.no_target if found is None else found
+
+    def with_member(self, updated: MemberT | None) -> tuple[dict[str, MemberT], dict[str, TargetT]]:
+        """The members in the order of Kafka's overlay, and their targets, once one has changed.
+
+        A static member takes the place and the target of the one whose instance id it has.
+
+        Source: UpdatedMembersAndTargetAssignmentView.addOrUpdateMember.
+        """
+        members, targets = dict(self.members.items()), dict(self.targets.entries)
+        if updated is None:
+            return members, targets
+        members[updated.member_id] = updated
+        if updated.instance_id is not None:
+            predecessor = self.static_members.get(updated.instance_id)
+            if predecessor is not None and predecessor != updated.member_id:
+                members.pop(predecessor, None)
+                inherited = targets.pop(predecessor, None)
+                if inherited is not None:
+                    targets[updated.member_id] = inherited
+        return members, targets
+
+    def is_target_due(self, wall_ms: int, interval_ms: int) -> bool:
+        """Whether enough time has passed since the last target.
+
+        QUIRK: nothing happens by itself when it has; the next heartbeat computes the target.
+
+        Source: GroupMetadataManager.canComputeNextTargetAssignment.
+        """
+        computed_ms = self.epochs.assignment_timestamp_ms
+        return not computed_ms or not interval_ms or wall_ms >= computed_ms + interval_ms
+
+    # -- changes -----------------------------------------------------------------------------
+
+    def topics_compared(self, deadline_ms: int, epoch: int, version: int) -> None:
+        """Let the topics' hash be compared at a deadline, or when topics or the epoch change."""
+        self.refresh = (deadline_ms, epoch)
+        self.seen_version = version
+
     def set_assignment_epoch(self, epoch: int, timestamp_ms: int) -> None:
         """Set the epoch of the target, and count the members that have not reached it."""
         count = sum(not member.is_reconciled_to(epoch) for member in self.members.entries.values())
@@ -192,9 +292,33 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         )
         self._update_state(changed)
 
-    @abstractmethod
+    def put_member(self, member: MemberT) -> None:
+        """Add or replace a member.
+
+        Raises:
+            OperationAborted: another member of a consumer group has one of the partitions at this
+                epoch or a later one.
+        """
+        old = self.members.get(member.member_id)
+        self.members.put(member.member_id, member)
+        self._replace(old, member)
+
     def remove_member(self, member_id: str) -> None:
         """Remove a member, if it is there."""
+        old = self.members.remove(member_id)
+        if old is not None:
+            self._replace(old, None)
+
+    @abstractmethod
+    def _replace(self, old: MemberT | None, new: MemberT | None) -> None:
+        """Do what follows when a member comes, changes or goes."""
+
+    def _move_instance(self, old: MemberT | None, new: MemberT | None, *, forgets: bool) -> None:
+        """Let the instance id of a member name what it is now."""
+        if forgets and old is not None and old.instance_id is not None:
+            self.static_members.remove(old.instance_id)
+        if new is not None and new.instance_id is not None:
+            self.static_members.put(new.instance_id, new.member_id)
 
     @abstractmethod
     def _update_state(self, epochs: EpochsT) -> None:
@@ -209,16 +333,113 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         count += new is not None and not new.is_reconciled_to(epoch)
         return count
 
-    # -- tombstones --------------------------------------------------------------------------
+    # -- records -----------------------------------------------------------------------------
 
-    def replay_member_tombstone(self, member_id: str) -> None:
-        """Remove a member whose other records are gone; nothing if it is not there.
+    @abstractmethod
+    def epoch_record(self) -> LogRecord:
+        """Make the record of the current epoch."""
+
+    @abstractmethod
+    def member_record(self, member: MemberT) -> LogRecord:
+        """Make the record of a member's metadata."""
+
+    @abstractmethod
+    def target_record(self, member_id: str, target: TargetT) -> LogRecord:
+        """Make the record of what a member shall have."""
+
+    @abstractmethod
+    def assignment_record(self, member: MemberT) -> LogRecord:
+        """Make the record of what a member has."""
+
+    def target_epoch_record(self, epoch: int, timestamp_ms: int) -> LogRecord:
+        """For which epoch of the group the target was computed, and when."""
+        types = self.record_types
+        return record(
+            types.target_epoch_key(self.group_id), types.target_epoch_value(epoch, timestamp_ms)
+        )
+
+    def member_tombstones(self, member_id: str) -> tuple[LogRecord, ...]:
+        """Remove a member: a load wants what it has and shall have to go first."""
+        types = self.record_types
+        keys = (types.assignment_key, types.target_key, types.member_key)
+        return tuple([tombstone(key(self.group_id, member_id)) for key in keys])
+
+    def tombstones(self, renamed: Mapping[str, str] = {}) -> tuple[LogRecord, ...]:
+        """Remove the group with all that is in it.
+
+        Args:
+            renamed: Members that records of the same batch have put others in the place of.
+
+        Source: Group.createGroupTombstoneRecords of each type of group.
+        """
+        types, name = self.record_types, self.group_id
+        ids = [renamed.get(each, each) for each in self.members.keys()]  # noqa: SIM118 - ordered
+        keys = (
+            *(types.assignment_key(name, each) for each in ids),
+            *(types.target_key(name, each) for each in ids),
+            types.target_epoch_key(name),
+            *(types.member_key(name, each) for each in ids),
+            *self._other_keys(),
+            types.group_key(name),
+        )
+        return tuple(tombstone(key) for key in keys)
+
+    def _other_keys(self) -> tuple[LogKey, ...]:
+        """The keys of other records, whose tombstones come before the group's."""
+        return ()
+
+    # -- replay ------------------------------------------------------------------------------
+
+    def replay(self, key: Any, value: Any) -> bool:  # noqa: ANN401 - of the group's records
+        """Apply one record; a tombstone of what is not there changes nothing.
+
+        Returns:
+            Whether the group is gone.
 
         Raises:
-            OperationAborted: it still has an epoch or a target.
+            OperationAborted: the record contradicts the group, such as a tombstone of a member that
+                still has partitions. A broker that loads such a log gives the partition up.
 
-        Source: GroupMetadataManager.replay of the three kinds of member metadata.
+        Source: GroupMetadataManager.replay.
         """
+        types, kind = self.record_types, type(key)
+        if kind is types.member_key:
+            self._replay_member(key.member_id, value)
+        elif kind is types.assignment_key:
+            self._replay_assignment(key.member_id, value)
+        elif kind is types.target_key:
+            if value is None:
+                self.targets.remove(key.member_id)
+            else:
+                self.targets.put(key.member_id, self._target_from(value))
+        elif kind is types.target_epoch_key:
+            if value is None:
+                self.check_targets_gone("the target is removed while members have targets")
+                self.set_assignment_epoch(NO_EPOCH, 0)
+            else:
+                self.set_assignment_epoch(value.assignment_epoch, value.assignment_timestamp)
+        elif kind is not types.group_key:
+            self._replay_other(key, value)
+        elif value is None:
+            self.check_removable()
+            return True
+        else:
+            self._replay_epoch(value)
+        return False
+
+    def joined(self, member_id: str) -> MemberT:
+        """The member of that id; one that is not there comes without anything."""
+        member = self.members.get(member_id)
+        return self.record_types.new_member(member_id) if member is None else member
+
+    def _replay_member(self, member_id: str, value: object | None) -> None:
+        """Update a member, or remove one whose other records are gone, if it is there.
+
+        Source: GroupMetadataManager.replay of the three types of member metadata.
+        """
+        if value is not None:
+            self.put_member(self.record_types.with_metadata(self.joined(member_id), value))
+            return
         member = self.members.get(member_id)
         if member is None:
             return
@@ -228,14 +449,34 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
             raise self._contradiction(f"member {member_id} is removed while it has a target")
         self.remove_member(member_id)
 
-    def replay_target_epoch_tombstone(self) -> None:
-        """Let the target have no epoch.
+    def _replay_assignment(self, member_id: str, value: object | None) -> None:
+        types = self.record_types
+        if value is not None:
+            self.put_member(types.with_assignment(self.joined(member_id), value))
+            return
+        member = self.members.get(member_id)
+        if member is not None:
+            left = {"member_epoch": LEAVE_EPOCH, "previous_member_epoch": LEAVE_EPOCH}
+            self.put_member(replace(member, **left, **types.nothing))
+
+    @abstractmethod
+    def _target_from(self, value: Any) -> TargetT:  # noqa: ANN401 - of the group's records
+        """What a member shall have by its record."""
+
+    @abstractmethod
+    def _replay_epoch(self, value: Any) -> None:  # noqa: ANN401 - of the group's records
+        """Begin another epoch of the group."""
+
+    def _replay_other(self, key: Any, value: Any) -> None:  # noqa: ANN401 - none by default
+        """Apply a record that other types of groups do not have."""
+
+    @abstractmethod
+    def check_removable(self) -> None:
+        """Check that all other records of the group were removed before the group's.
 
         Raises:
-            OperationAborted: members have targets.
+            OperationAborted: one was not.
         """
-        self.check_targets_gone("the target is removed while members have targets")
-        self.set_assignment_epoch(NO_EPOCH, 0)
 
     def check_members_gone(self) -> None:
         """Raise OperationAborted if a group that is removed has members."""

@@ -131,10 +131,10 @@ def group_of_type(
     return other_type(group_type.group_type, group_id)
 
 
-def leaver(
+def member_of(
     group: EpochGroup[MemberT, TargetT, EpochsT], member_id: str, instance_id: str | None
 ) -> MemberT | Refusal:
-    """The member that leaves; a static one must own its instance id."""
+    """The member that a request names; a static one must own its instance id."""
     if instance_id is None:
         member = group.members.get(member_id)
         return unknown_member(group.group_id, member_id) if member is None else member

@@ -10,16 +10,13 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer import records as consumer
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.effects import Effect
-from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, EpochGroup
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.partition import Partition
-from coordinator_sim.coordinator.share import records as share
 from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.streams import records as streams
 from coordinator_sim.coordinator.streams.group import StreamsGroup, StreamsGroupState
 from coordinator_sim.coordinator.streams.topology import StatusCode
 from coordinator_sim.coordinator.topics import KnownTopics
@@ -148,53 +145,21 @@ def _story(trace: Trace, partition: Partition, group_id: str, group_type: str) -
     if found is None or found.group_type != group_type:
         found = trace.stories[group_id] = EpochGroupStory(group_type)
         group = partition.groups.get(group_id)
-        if not isinstance(group, Group | None) and _type_of(group) == group_type:
-            load(found, _records_of(group), _said(group), group.epochs.assignment_epoch)
+        if not isinstance(group, Group | None) and group.group_type == group_type:
+            value: EpochValue = group.epoch_record().value  # type: ignore[assignment]  # of one
+            load(found, _records_of(group), value, group.epochs.assignment_epoch)
     return found
 
 
-def _type_of(group: AssignedGroup) -> str:
-    if isinstance(group, ConsumerGroup):
-        return CONSUMER
-    return SHARE if isinstance(group, ShareGroup) else STREAMS
-
-
-def _said(group: AssignedGroup) -> EpochValue:
-    """The record of a group's epoch."""
-    name, epochs = group.group_id, group.epochs
-    if isinstance(group, ConsumerGroup):
-        record = consumer.group_record(name, epochs.group_epoch, epochs.metadata_hash)
-    elif isinstance(group, ShareGroup):
-        record = share.group_record(name, epochs.group_epoch, epochs.metadata_hash)
-    else:
-        record = streams.group_record(name, group.epochs)
-    said: EpochValue = record.value  # type: ignore[assignment]  # a record of one of these
-    return said
-
-
-def _records_of(group: AssignedGroup) -> Iterator[LogRecord]:
-    """The records of a group's members, and the topology that they run."""
-    name = group.group_id
-    if isinstance(group, ConsumerGroup):
-        for member in group.members.entries.values():
-            yield consumer.member_record(name, member)
-            yield consumer.assignment_record(name, member, with_epochs=False)
-        for member_id, target in group.targets.entries.items():
-            yield consumer.target_record(name, member_id, target)
-    elif isinstance(group, ShareGroup):
-        # A member that joins is there before its records are, and then without an epoch.
-        known = [each for each in group.members.entries.values() if each.member_epoch != JOIN_EPOCH]
-        for sharer in known:
-            yield share.member_record(name, sharer)
-            yield share.assignment_record(name, sharer)
-        for member_id, shared in group.targets.entries.items():
-            yield share.target_record(name, member_id, shared)
-    else:
-        for runner in group.members.entries.values():
-            yield streams.member_record(name, runner)
-            yield streams.assignment_record(name, runner)
-        for member_id, tasks in group.targets.entries.items():
-            yield streams.target_record(name, member_id, tasks)
+def _records_of(group: EpochGroup[Any, Any, Any]) -> Iterator[LogRecord]:
+    """The records of a group's members."""
+    for member in group.members.entries.values():
+        # One that joins a share group is there before its records are, and then without an epoch.
+        if not isinstance(group, ShareGroup) or member.member_epoch != JOIN_EPOCH:
+            yield group.member_record(member)
+            yield group.assignment_record(member)
+    for member_id, target in group.targets.entries.items():
+        yield group.target_record(member_id, target)
 
 
 def trace_undone(trace: Trace, partition: Partition) -> None:
@@ -251,7 +216,7 @@ def trace_group_loaded(trace: Trace, group: AssignedGroup) -> None:
         Event.GROUP_LOADED,
         **_of_group(trace, group),
         members=len(members),
-        static_members=0 if isinstance(group, ShareGroup) else len(group.static_members),
+        static_members=len(group.static_members),
         state_to=_state_of(group),
     )
 
@@ -263,7 +228,7 @@ def trace_group_unloaded(trace: Trace, group: AssignedGroup) -> None:
 
 
 def _of_group(trace: Trace, group: AssignedGroup) -> dict[str, Any]:
-    group_type = _type_of(group)
+    group_type = group.group_type
     return {
         "group_id": group.group_id,
         "offsets_partition": trace.partition_index(group.group_id),

@@ -12,16 +12,13 @@ from typing import Final
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.records import group_tombstones
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Effect, Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.share.records import share_group_tombstones
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.streams.records import group_tombstones as streams_tombstones
 from coordinator_sim.coordinator.streams.timers import cancel_initial_delay
 from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
@@ -161,11 +158,8 @@ def tombstones_of(runtime: Runtime, group: AnyGroup) -> tuple[LogRecord, ...]:
     """
     if isinstance(group, StreamsGroup):
         cancel_initial_delay(runtime, group.group_id)
-        return streams_tombstones(group)
-    if isinstance(group, ConsumerGroup):
-        return group_tombstones(group)
-    if isinstance(group, ShareGroup):
-        return share_group_tombstones(group)
+    if not isinstance(group, Group):
+        return group.tombstones()
     return (group_tombstone(group.group_id),)
 
 

@@ -7,32 +7,29 @@ Source: kafka trunk, GroupMetadataManager.groups on TimelineHashMap; see `timeli
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeVar, get_args
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.replaying import replay_consumer
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.share.replaying import replay_share
 from coordinator_sim.coordinator.share.state import ShareState, state_of
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.streams.replaying import replay_streams
 from coordinator_sim.coordinator.timeline import TimelineTable
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.states import EMPTY
-from coordinator_sim.messages.consumer_group_records import ConsumerGroupKey, ConsumerGroupValue
+from coordinator_sim.messages.consumer_group_records import ConsumerGroupKey
 from coordinator_sim.messages.group_records import GroupMetadataKey
 from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.messages.share_group_records import (
     ShareGroupKey,
     ShareGroupStatePartitionMetadataKey,
     ShareGroupStatePartitionMetadataValue,
-    ShareGroupValue,
 )
-from coordinator_sim.messages.streams_group_records import StreamsGroupKey, StreamsGroupValue
+from coordinator_sim.messages.streams_group_records import StreamsGroupKey
 
 AnyGroup = Group | ConsumerGroup | ShareGroup | StreamsGroup
 """A group of any type."""
@@ -181,26 +178,18 @@ class GroupTable:
         if isinstance(key, GroupMetadataKey):
             if record.value is None:
                 self._table.remove(key.group)
-        elif (replay := _REPLAYS.get(type(key))) is not None:
-            replay(self, key, record.value)
+        elif (kind := _GROUP_TYPES.get(type(key))) is not None:
+            self._replay(kind, key, record.value)
 
-    def _replay_streams(self, key: StreamsGroupKey, value: StreamsGroupValue | None) -> None:
-        group = self._persisted(StreamsGroup, key.group_id, create=value is not None)
-        if group is not None and replay_streams(group, key, value):
-            self._table.remove(key.group_id)
-
-    def _replay_consumer(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> None:
-        group = self._persisted(ConsumerGroup, key.group_id, create=value is not None)
-        if group is not None and replay_consumer(group, key, value):
-            self._table.remove(key.group_id)
-
-    def _replay_share(self, key: ShareGroupKey, value: ShareGroupValue | None) -> None:
-        group = self._persisted_share(key.group_id, create=value is not None)
+    def _replay(self, kind: type, key: Any, value: Any) -> None:  # noqa: ANN401 - of any group
+        persisted = self._persisted_share if kind is ShareGroup else partial(self._persisted, kind)
+        group: ConsumerGroup | ShareGroup | StreamsGroup | None
+        group = persisted(key.group_id, create=value is not None)
         if isinstance(value, ShareGroupStatePartitionMetadataValue):
             self.share_states.put(key.group_id, state_of(value, self.present_ms()))
         elif isinstance(key, ShareGroupStatePartitionMetadataKey):
             self.share_states.remove(key.group_id)
-        elif group is not None and replay_share(group, key, value):
+        elif group is not None and group.replay(key, value):
             self._table.remove(key.group_id)
 
     def remove_group(self, group_id: str) -> None:
@@ -228,12 +217,12 @@ class GroupTable:
         self.offsets.refused(batch, offsets_alone=offsets_alone)
 
 
-_REPLAYS: Final[dict[type, Callable[[GroupTable, Any, Any], None]]] = {
-    **dict.fromkeys(get_args(ConsumerGroupKey), GroupTable._replay_consumer),  # noqa: SLF001 - of this module
-    **dict.fromkeys(get_args(ShareGroupKey), GroupTable._replay_share),  # noqa: SLF001
-    **dict.fromkeys(get_args(StreamsGroupKey), GroupTable._replay_streams),  # noqa: SLF001
+_GROUP_TYPES: Final[dict[type, type[ConsumerGroup | ShareGroup | StreamsGroup]]] = {
+    **dict.fromkeys(get_args(ConsumerGroupKey), ConsumerGroup),
+    **dict.fromkeys(get_args(ShareGroupKey), ShareGroup),
+    **dict.fromkeys(get_args(StreamsGroupKey), StreamsGroup),
 }
-"""What applies a record of a group that is not classic, by the struct of its key."""
+"""The type of the group that a record is of, by the struct of its key."""
 
 
 def _check_gives_way(group_id: str, group: AnyGroup | None) -> None:

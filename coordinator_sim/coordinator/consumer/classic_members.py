@@ -24,13 +24,11 @@ from coordinator_sim.coordinator.consumer.embedded import (
 )
 from coordinator_sim.coordinator.consumer.group import UNOWNED, ConsumerGroup
 from coordinator_sim.coordinator.consumer.joining import (
-    Found,
     found_classic_member,
     full_group,
     new_member_id,
 )
 from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
-from coordinator_sim.coordinator.consumer.records import member_record
 from coordinator_sim.coordinator.consumer.regex import RegexChange, change_regex
 from coordinator_sim.coordinator.consumer.updating import (
     Draft,
@@ -41,6 +39,7 @@ from coordinator_sim.coordinator.consumer.updating import (
 )
 from coordinator_sim.coordinator.consumer.upgrade import classic_metadata
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked
+from coordinator_sim.coordinator.epoch_joining import Found
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     fenced_instance,
@@ -92,7 +91,7 @@ def join_consumer_group(
     if error is not ErrorCode.NONE:
         return error
     creates = not request.member_id or instance_id is None
-    found = found_classic_member(profile, group, member_id, instance_id, creates=creates)
+    found = found_classic_member(group, member_id, instance_id, creates=creates)
     if isinstance(found, Refusal):
         return found.error
     subscription = _subscription(runtime, join)
@@ -171,14 +170,14 @@ def _draft(
     runtime: Runtime,
     partition: Partition,
     group: ConsumerGroup,
-    found: Found,
+    found: Found[ConsumerMember],
     updated: ConsumerMember,
     context: RequestContext,
 ) -> Draft | Refusal:
     """The JoinGroup under way, as far as it is about its member alone."""
     records = list(found.records)
     if updated != found.member:
-        records.append(member_record(group.group_id, updated))
+        records.append(group.member_record(updated))
     change = change_regex(runtime, partition, group, (found.member, updated), records, context)
     if isinstance(change, Refusal):
         return change

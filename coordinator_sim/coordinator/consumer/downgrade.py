@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from coordinator_sim.coordinator.consumer.embedded import written_assignment
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.member import ConsumerMember
-from coordinator_sim.coordinator.consumer.records import group_tombstones
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import group_record, prepare_rebalance
 from coordinator_sim.coordinator.runtime import Partition, Runtime
@@ -77,7 +76,7 @@ def downgrade_without(
     gone = {member.member_id for member in leavers}
     stay = [member for _, member in group.members.items() if member.member_id not in gone]
     classic, record = _classic_group(runtime, partition, group, stay, None)
-    records = (*group_tombstones(group), record)
+    records = (*group.tombstones(), record)
     _replace(runtime, partition, group, classic)
     _rebalance(
         runtime,
@@ -119,7 +118,7 @@ def downgrade_by(
     ]
     classic, record = _classic_group(runtime, partition, group, [*stay, joiner], replaced)
     renamed = {replaced.member_id: joiner.member_id}
-    records = (*group_tombstones(group, renamed), record)
+    records = (*group.tombstones(renamed), record)
     _replace(runtime, partition, group, classic)
     if rebalances:
         what = (

@@ -1,27 +1,58 @@
 """A consumer group: what its records say, and what follows from them.
 
-The group changes by the methods here alone, and they are called by the replay of records alone
-(`replaying`). Its state is derived after each change. Everything lives on the timeline of the
-offsets partition: readers see what is committed, and a refused append takes it back.
+The group changes by the replay of records alone. Its state is derived after each change.
+Everything lives on the timeline of the offsets partition: readers see what is committed, and a
+refused append takes it back.
+
+Topic ids and partitions are in ascending order in every record, where Kafka has the order of its
+hash maps. UNSPECIFIED: no client sees that order, and a load does not depend on it.
 
 Source: kafka 4.4, group-coordinator/.../modern/ModernGroup.java and
 modern/consumer/ConsumerGroup.java.
 """
 
 from enum import Enum, unique
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.member import ConsumerMember, Epochs
+from coordinator_sim.coordinator.consumer.member import (
+    NONE_OWNED,
+    ConsumerMember,
+    Epochs,
+    with_assignment,
+    with_metadata,
+)
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.epoch_group import RecordTypes, record, tombstone
 from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, is_homogeneous
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.orders.iteration_order import java_string_key
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.messages.consumer_group_records import TopicMetadata
+from coordinator_sim.messages.consumer_group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    TopicMetadata,
+    TopicPartition,
+    TopicPartitions,
+)
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.epoch_records import CONSUMER
 
 UNOWNED: Final = -1
@@ -67,7 +98,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         profile: Of the coordinator.
 
     Attributes:
-        profile: Of the coordinator.
         assignor_counts: How many members would like an assignor.
         partition_epochs: The epoch of the member that has a partition, by topic id and number.
         protocol_counts: How many classic members support a protocol.
@@ -76,10 +106,22 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
     """
 
     group_type: ClassVar = CONSUMER
+    no_target: ClassVar[Target] = {}
+    record_types: ClassVar = RecordTypes(
+        group_key=ConsumerGroupMetadataKey,
+        target_epoch_key=ConsumerGroupTargetAssignmentMetadataKey,
+        target_epoch_value=ConsumerGroupTargetAssignmentMetadataValue,
+        member_key=ConsumerGroupMemberMetadataKey,
+        target_key=ConsumerGroupTargetAssignmentMemberKey,
+        assignment_key=ConsumerGroupCurrentMemberAssignmentKey,
+        new_member=lambda member_id: ConsumerMember(member_id=member_id),
+        with_metadata=with_metadata,
+        with_assignment=with_assignment,
+        nothing={"assigned": NONE_OWNED, "pending_revocation": NONE_OWNED},
+    )
     __slots__ = (
         "assignor_counts",
         "partition_epochs",
-        "profile",
         "protocol_counts",
         "regex_counts",
         "resolved",
@@ -88,8 +130,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
     def __init__(self, timeline: Timeline, group_id: str, profile: Profile) -> None:
         epoch = profile.consumer_first_epoch
         first = ConsumerGroupEpochs(group_epoch=epoch, assignment_epoch=epoch)
-        super().__init__(timeline, group_id, first)
-        self.profile = profile
+        super().__init__(timeline, group_id, first, profile)
         self.assignor_counts = TimelineTable[str, int](timeline, java_string_hash)
         self.regex_counts = TimelineTable[str, int](timeline, java_string_hash)
         self.protocol_counts = TimelineTable[str, int](timeline, java_string_hash)
@@ -107,17 +148,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
     def state(self) -> ConsumerGroupState:
         """The current state."""
         return self._epochs.value.state
-
-    def target_of(self, member: ConsumerMember) -> Target:
-        """What a member shall have by the last target; what a static one's predecessor should.
-
-        Source: ConsumerGroup.targetAssignment.
-        """
-        member_id: str | None = member.member_id
-        if member.instance_id is not None:
-            member_id = self.static_members.get(member.instance_id)
-        found = None if member_id is None else self.targets.entries.get(member_id)
-        return {} if found is None else found
 
     def partition_epoch(self, topic_id: bytes, partition: int) -> int:
         """The epoch of the member that has a partition, or UNOWNED."""
@@ -158,43 +188,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         has_record = topics is not None
         self._update_state(replace(self.epochs, has_topic_record=has_record, topics=topics or ()))
 
-    def put_member(self, member: ConsumerMember) -> None:
-        """Add or replace a member.
-
-        Raises:
-            OperationAborted: another member has one of the partitions at this epoch or a later
-                one.
-
-        Source: ConsumerGroup.updateMember.
-        """
-        old = self.members.get(member.member_id)
-        self.members.put(member.member_id, member)
-        self._count(old, member)
-        if old is not None:
-            self._release(old)
-        self._take(member, member.assigned)
-        self._take(member, member.pending_revocation)
-        if (
-            old is not None
-            and old.instance_id is not None
-            and self.profile.consumer_forgets_old_instance
-        ):
-            self.static_members.remove(old.instance_id)
-        if member.instance_id is not None:
-            self.static_members.put(member.instance_id, member.member_id)
-        self._derive(old, member)
-
-    def remove_member(self, member_id: str) -> None:
-        """Remove a member, if it is there. Source: ConsumerGroup.removeMember."""
-        old = self.members.remove(member_id)
-        if old is None:
-            return
-        self._count(old, None)
-        self._release(old)
-        if old.instance_id is not None:
-            self.static_members.remove(old.instance_id)
-        self._derive(old, None)
-
     def resolve(self, regex: str, resolved: ResolvedRegex | None) -> None:
         """Remember what an expression matched; None forgets it.
 
@@ -208,7 +201,116 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         if resolved is not None:
             self._count_topics(resolved.topics, 1, by_name=False)
 
+    # -- records ---------------------------------------------------------------------------
+
+    def member_record(self, member: ConsumerMember) -> LogRecord:
+        """Make the record of a member's metadata."""
+        names = tuple(sorted(member.subscribed_topic_names, key=java_string_key))
+        value = ConsumerGroupMemberMetadataValue(
+            instance_id=member.instance_id,
+            rack_id=member.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            subscribed_topic_names=names,
+            subscribed_topic_regex=member.subscribed_topic_regex,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            server_assignor=member.server_assignor,
+            classic_member_metadata=member.classic,
+        )
+        return record(ConsumerGroupMemberMetadataKey(self.group_id, member.member_id), value)
+
+    def group_record(self, epoch: int, metadata_hash: int) -> LogRecord:
+        """Make the record of another epoch of the group."""
+        value = ConsumerGroupMetadataValue(epoch, metadata_hash)
+        return record(ConsumerGroupMetadataKey(self.group_id), value)
+
+    def target_record(self, member_id: str, target: Target) -> LogRecord:
+        """Make the record of what a member shall have."""
+        topics = tuple(TopicPartition(topic_id, target[topic_id]) for topic_id in sorted(target))
+        value = ConsumerGroupTargetAssignmentMemberValue(topics)
+        return record(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
+
+    def assignment_record(self, member: ConsumerMember) -> LogRecord:
+        """Make the record of what a member has, with its epochs where those are stored."""
+        value = ConsumerGroupCurrentMemberAssignmentValue(
+            member_epoch=member.member_epoch,
+            previous_member_epoch=member.previous_member_epoch,
+            state=int(member.state),
+            assigned_partitions=self._stored(member.assigned),
+            partitions_pending_revocation=self._stored(member.pending_revocation),
+        )
+        key = ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member.member_id)
+        return record(key, value)
+
+    def _stored(self, held: Epochs) -> tuple[TopicPartitions, ...]:
+        topics = []
+        for topic_id in sorted(held):
+            epochs = held[topic_id]
+            partitions = tuple(sorted(epochs))
+            stored = tuple(epochs[index] for index in partitions)
+            with_epochs = stored if self.has_assignment_epochs else None
+            topics.append(TopicPartitions(topic_id, partitions, with_epochs))
+        return tuple(topics)
+
+    def regex_record(self, regex: str, resolved: ResolvedRegex) -> LogRecord:
+        """Make the record of what an expression matched."""
+        value = ConsumerGroupRegularExpressionValue(
+            topics=tuple(sorted(resolved.topics, key=java_string_key)),
+            version=resolved.version,
+            timestamp=resolved.timestamp_ms,
+        )
+        return record(ConsumerGroupRegularExpressionKey(self.group_id, regex), value)
+
+    def regex_tombstone(self, regex: str) -> LogRecord:
+        """Make the tombstone of an expression that no member subscribes by."""
+        return tombstone(ConsumerGroupRegularExpressionKey(self.group_id, regex))
+
+    def topics_record(self, topics: tuple[TopicMetadata, ...]) -> LogRecord:
+        """Make the record of the group's topics, in releases without a hash of them."""
+        value = ConsumerGroupPartitionMetadataValue(topics)
+        return record(ConsumerGroupPartitionMetadataKey(self.group_id), value)
+
+    def topics_tombstone(self) -> LogRecord:
+        """The topics of the group are stored as a hash now, or the group goes."""
+        return tombstone(ConsumerGroupPartitionMetadataKey(self.group_id))
+
+    def _other_keys(self) -> tuple[ConsumerGroupKey, ...]:
+        regexes = self.resolved.keys()
+        return (
+            *(ConsumerGroupRegularExpressionKey(self.group_id, each) for each in regexes),
+            ConsumerGroupPartitionMetadataKey(self.group_id),
+        )
+
+    def _target_from(self, value: ConsumerGroupTargetAssignmentMemberValue) -> Target:
+        return {each.topic_id: tuple(sorted(each.partitions)) for each in value.topic_partitions}
+
+    def _replay_other(self, key: Any, value: Any) -> None:  # noqa: ANN401 - as in the base
+        """Apply a record of topics or of an expression."""
+        if isinstance(key, ConsumerGroupRegularExpressionKey):
+            resolved = None
+            if value is not None:
+                resolved = ResolvedRegex(frozenset(value.topics), value.version, value.timestamp)
+            self.resolve(key.regular_expression, resolved)
+        elif value is None:
+            self.set_topics(None)
+        else:
+            ordered = sorted(value.topics, key=lambda each: java_string_key(each.topic_name))
+            # Records of the first releases have racks, which do not count.
+            self.set_topics(tuple(replace(each, partition_metadata=()) for each in ordered))
+
     # -- inside ----------------------------------------------------------------------------
+
+    def _replace(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+        """Source: ConsumerGroup.updateMember and removeMember."""
+        self._count(old, new)
+        if old is not None:
+            self._release(old)
+        if new is not None:
+            self._take(new, new.assigned)
+            self._take(new, new.pending_revocation)
+        forgets = new is None or self.profile.consumer_forgets_old_instance
+        self._move_instance(old, new, forgets=forgets)
+        self._derive(old, new)
 
     def _count(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         """Count topics, assignors and expressions of a member that changes."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.joining import (
-    found_member,
+    found_consumer_member,
     full_group,
     new_member_id,
 )
@@ -22,7 +22,6 @@ from coordinator_sim.coordinator.consumer.member import (
     Epochs,
     Owned,
 )
-from coordinator_sim.coordinator.consumer.records import member_record
 from coordinator_sim.coordinator.consumer.regex import change_regex
 from coordinator_sim.coordinator.consumer.updating import Draft, assignor_of, goal_of, reconciled
 from coordinator_sim.coordinator.consumer.upgrade import upgraded
@@ -95,13 +94,13 @@ def _beat(
         return refusal
     member_id = request.member_id or new_member_id(runtime)
     owned = None if request.topic_partitions is None else _owned(request.topic_partitions)
-    found = found_member(runtime.profile, group, request, member_id, owned)
+    found = found_consumer_member(group, request, member_id, owned)
     if isinstance(found, Refusal):
         return found
     records += found.records
     before, updated = found.member, _updated(found.member, request, context)
     if updated != before:
-        records.append(member_record(group.group_id, updated))
+        records.append(group.member_record(updated))
     change = change_regex(runtime, partition, group, (before, updated), records, context)
     if isinstance(change, Refusal):
         return change

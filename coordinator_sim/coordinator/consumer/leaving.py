@@ -15,17 +15,15 @@ from coordinator_sim.coordinator.consumer.member import (
     NONE_OWNED,
     ConsumerMember,
 )
-from coordinator_sim.coordinator.consumer.records import (
-    assignment_record,
-    group_record,
-    member_tombstones,
-    regex_tombstone,
-    target_epoch_record,
-)
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
 from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME
-from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type, leaver, no_downgrade
+from coordinator_sim.coordinator.epoch_refusals import (
+    Refusal,
+    group_of_type,
+    member_of,
+    no_downgrade,
+)
 from coordinator_sim.coordinator.epoch_timers import cancel_member_timers
 from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, Runtime
@@ -51,7 +49,7 @@ def leave_consumer_group(
     group = group_of_type(ConsumerGroup, group_id, partition.groups.get(group_id))
     if isinstance(group, Refusal):
         return group
-    found = leaver(group, request.member_id, request.instance_id)
+    found = member_of(group, request.member_id, request.instance_id)
     if isinstance(found, Refusal):
         return found
     response = ConsumerGroupHeartbeatResponse(
@@ -73,7 +71,7 @@ def _away(runtime: Runtime, group: ConsumerGroup, member: ConsumerMember) -> Log
     if with_epochs:
         assigned = {topic_id: dict.fromkeys(held, 0) for topic_id, held in away.assigned.items()}
         away = replace(away, assigned=assigned)
-    return assignment_record(group.group_id, away, with_epochs=with_epochs)
+    return group.assignment_record(away)
 
 
 def fence_members(
@@ -97,19 +95,19 @@ def fence_members(
         except MalformedBlob as error:
             return no_downgrade(group_id, str(error))
         return Effect(records=tombstones, is_replayed=False)
-    records = [record for each in members for record in member_tombstones(group_id, each.member_id)]
+    records = [record for each in members for record in group.member_tombstones(each.member_id)]
     topics = CountedTopics(group.topic_counts.entries)
     for member in members:
         topics.replace(member, None)
     for regex in _left_regexes(group, members):
-        records.append(regex_tombstone(group_id, regex))
+        records.append(group.regex_tombstone(regex))
         topics.step(group.regex_topics(regex), -1, by_name=False)
     epoch = group.epochs.group_epoch + 1
     seen = topics_seen(runtime, group, topics.counts)
-    records += [*seen.records, group_record(group_id, epoch, seen.metadata_hash)]
+    records += [*seen.records, group.group_record(epoch, seen.metadata_hash)]
     is_last = len(members) == len(group.members)
     if is_last and runtime.profile.consumer_empty_group_is_assigned:
-        records.append(target_epoch_record(group_id, epoch, UNKNOWN_TIME))
+        records.append(group.target_epoch_record(epoch, UNKNOWN_TIME))
     for member in members:
         cancel_member_timers(runtime, group_id, member.member_id)
     return Effect(records=tuple(records))
@@ -164,4 +162,4 @@ def _identified(group: ConsumerGroup, entry: MemberIdentity) -> ConsumerMember |
     if instance_id is not None and not entry.member_id:
         member = group.static_member(instance_id)
         return Refusal(ErrorCode.UNKNOWN_MEMBER_ID) if member is None else member
-    return leaver(group, entry.member_id, instance_id)
+    return member_of(group, entry.member_id, instance_id)

@@ -17,11 +17,6 @@ import re2
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.member import ConsumerMember
-from coordinator_sim.coordinator.consumer.records import (
-    group_record,
-    regex_record,
-    regex_tombstone,
-)
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.effects import Effect
@@ -147,7 +142,7 @@ def change_regex(
     if before.subscribed_topic_regex != updated.subscribed_topic_regex:
         change = RegexChange.UNRESOLVED
         if old is not None and group.regex_counts.get(old) == 1:
-            records.append(regex_tombstone(group.group_id, old))
+            records.append(group.regex_tombstone(old))
         if new is None:
             if old is not None and runtime.profile.consumer_cleared_regex_bumps:
                 change = RegexChange.RESOLVED
@@ -279,12 +274,12 @@ class _Resolved:
                 bumps = True
                 topics.step(known, -1, by_name=False)
                 topics.step(resolved.topics, 1, by_name=False)
-            records.append(regex_record(group.group_id, regex, resolved))
+            records.append(group.regex_record(regex, resolved))
         seen = topics_seen(runtime, group, topics.counts)
         records += seen.records
         if bumps or seen.has_changed:
             epoch = group.epochs.group_epoch + 1
-            records.append(group_record(group.group_id, epoch, seen.metadata_hash))
+            records.append(group.group_record(epoch, seen.metadata_hash))
             group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
             group.seen_version = runtime.topics.version
         return tuple(records)

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.records import topics_record
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
 from coordinator_sim.messages.consumer_group_records import TopicMetadata
@@ -55,5 +54,5 @@ def topics_seen(runtime: Runtime, group: ConsumerGroup, names: Iterable[str]) ->
     found = tuple(TopicMetadata(each.topic_id, each.name, each.partition_count) for each in known)
     if found == group.epochs.topics:
         return TopicsSeen(has_changed=False, topics=found)
-    record = topics_record(group.group_id, found)
+    record = group.topics_record(found)
     return TopicsSeen(has_changed=True, records=(record,), topics=found)

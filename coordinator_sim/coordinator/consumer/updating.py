@@ -11,13 +11,6 @@ from dataclasses import dataclass
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
 from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
 from coordinator_sim.coordinator.consumer.reconciliation import Goal, Reconciliation
-from coordinator_sim.coordinator.consumer.records import (
-    assignment_record,
-    group_record,
-    target_epoch_record,
-    target_record,
-    topics_tombstone,
-)
 from coordinator_sim.coordinator.consumer.regex import REFRESH_MS, RegexChange
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts
 from coordinator_sim.coordinator.consumer.target import (
@@ -139,11 +132,11 @@ def _compare_topics(draft: Draft, *, bumps: bool) -> tuple[int, bool]:
     epoch = epochs.group_epoch
     if bumps or seen.has_changed:
         epoch += 1
-        draft.records.append(group_record(group.group_id, epoch, seen.metadata_hash))
+        draft.records.append(group.group_record(epoch, seen.metadata_hash))
     group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
     group.seen_version = runtime.topics.version
     if epochs.has_topic_record and runtime.profile.consumer_hashes_topics:
-        draft.records.append(topics_tombstone(group.group_id))
+        draft.records.append(group.topics_tombstone())
     return epoch, is_homogeneous(regexes, topics.counts, count)
 
 
@@ -198,9 +191,9 @@ def _target(draft: Draft, epoch: int, *, alike: bool) -> tuple[int, Target] | Re
     known = view.targets if follows else group.targets.entries
     for member_id, target in found.items():
         if known.get(member_id) != target:
-            draft.records.append(target_record(group.group_id, member_id, target))
+            draft.records.append(group.target_record(member_id, target))
     now_ms = runtime.wall_ms if runtime.profile.consumer_assignment_interval else 0
-    draft.records.append(target_epoch_record(group.group_id, epoch, now_ms))
+    draft.records.append(group.target_epoch_record(epoch, now_ms))
     return epoch, found[updated.member_id]
 
 
@@ -230,8 +223,7 @@ def reconciled(
     after = step.run()
     if after is None or after == updated:
         return after
-    with_epochs = runtime.profile.consumer_stores_assignment_epochs
-    draft.records.append(assignment_record(group.group_id, after, with_epochs=with_epochs))
+    draft.records.append(group.assignment_record(after))
     if after.classic is None:
         start_rebalance(runtime, partition, group, after)
     return after

@@ -18,14 +18,6 @@ from coordinator_sim.coordinator.consumer.embedded import (
 )
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
 from coordinator_sim.coordinator.consumer.member import ConsumerMember
-from coordinator_sim.coordinator.consumer.records import (
-    assignment_record,
-    group_record,
-    member_record,
-    target_epoch_record,
-    target_record,
-    topics_record,
-)
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
@@ -177,17 +169,16 @@ def _by_id(partitions: TopicPartitions, topics: KnownTopics) -> Target:
 
 def _records_of(runtime: Runtime, group: ConsumerGroup) -> list[LogRecord]:
     """Everything about a group that was a classic one. Source: createConsumerGroupRecords."""
-    group_id, epochs = group.group_id, group.epochs
+    epochs = group.epochs
     members = [member for _, member in group.members.items()]
-    with_epochs = runtime.profile.consumer_stores_assignment_epochs
-    records = [member_record(group_id, member) for member in members]
+    records = [group.member_record(member) for member in members]
     if not runtime.profile.consumer_hashes_topics:
-        records.append(topics_record(group_id, epochs.topics))
-    records.append(group_record(group_id, epochs.group_epoch, epochs.metadata_hash))
+        records.append(group.topics_record(epochs.topics))
+    records.append(group.group_record(epochs.group_epoch, epochs.metadata_hash))
     records += [
-        target_record(group_id, member.member_id, group.targets.get(member.member_id) or {})
+        group.target_record(member.member_id, group.targets.get(member.member_id) or {})
         for member in members
     ]
-    records.append(target_epoch_record(group_id, epochs.assignment_epoch, 0))
-    records += [assignment_record(group_id, member, with_epochs=with_epochs) for member in members]
+    records.append(group.target_epoch_record(epochs.assignment_epoch, 0))
+    records += [group.assignment_record(member) for member in members]
     return records

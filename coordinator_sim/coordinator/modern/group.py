@@ -3,8 +3,9 @@
 Source: kafka 4.4, group-coordinator/.../modern/{ModernGroup,SubscriptionCount}.java.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +14,8 @@ from coordinator_sim.coordinator.epoch_group import EpochGroup, GroupEpochs, Tar
 from coordinator_sim.coordinator.modern.member import ModernGroupMember
 from coordinator_sim.coordinator.timeline import Timeline, TimelineTable
 from coordinator_sim.kafka.partitioning import java_string_hash
+from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.records import LogRecord
 
 
 class SubscriptionCount(Struct, frozen=True, gc=False):
@@ -99,6 +102,7 @@ class ModernGroup(EpochGroup[ModernMemberT, TargetT, ModernEpochsT]):
         timeline: Of the offsets partition; a group that is not in its table yet has its own.
         group_id: The group.
         epochs: At first.
+        profile: Of the coordinator.
 
     Attributes:
         topic_counts: How many members name a topic, and how many expressions match it.
@@ -106,8 +110,10 @@ class ModernGroup(EpochGroup[ModernMemberT, TargetT, ModernEpochsT]):
 
     __slots__ = ("topic_counts",)
 
-    def __init__(self, timeline: Timeline, group_id: str, epochs: ModernEpochsT) -> None:
-        super().__init__(timeline, group_id, epochs)
+    def __init__(
+        self, timeline: Timeline, group_id: str, epochs: ModernEpochsT, profile: Profile
+    ) -> None:
+        super().__init__(timeline, group_id, epochs, profile)
         self.topic_counts = TimelineTable[str, SubscriptionCount](timeline, java_string_hash)
 
     def is_subscribed_to(self, topic: str) -> bool:
@@ -118,14 +124,19 @@ class ModernGroup(EpochGroup[ModernMemberT, TargetT, ModernEpochsT]):
         """Begin another epoch of the group."""
         self._update_state(replace(self.epochs, group_epoch=epoch, metadata_hash=metadata_hash))
 
+    @abstractmethod
+    def group_record(self, epoch: int, metadata_hash: int) -> LogRecord:
+        """Make the record of another epoch of the group."""
+
+    def epoch_record(self) -> LogRecord:
+        """Make the record of the current epoch."""
+        return self.group_record(self.epochs.group_epoch, self.epochs.metadata_hash)
+
+    def _replay_epoch(self, value: Any) -> None:  # noqa: ANN401 - of the group's records
+        self.set_group_epoch(value.epoch, value.metadata_hash)
+
     def check_removable(self) -> None:
-        """Check that all other records of the group were removed before the group's.
-
-        Raises:
-            OperationAborted: one was not.
-
-        Source: GroupMetadataManager.replay of ConsumerGroupMetadata and ShareGroupMetadata.
-        """
+        """Source: GroupMetadataManager.replay of ConsumerGroupMetadata and ShareGroupMetadata."""
         self.check_members_gone()
         self.check_targets_gone("the group is removed while it has targets")
         self.check_target_epoch_gone()

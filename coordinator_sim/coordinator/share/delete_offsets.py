@@ -21,9 +21,8 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     partition_error,
 )
-from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.group import ShareGroup, state_record
 from coordinator_sim.coordinator.share.persister import DeleteState, PersisterAnswer
-from coordinator_sim.coordinator.share.records import state_record
 from coordinator_sim.coordinator.share.state import KeptTopic, ShareState, state_value
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.group import ShareGroup, state_record
 from coordinator_sim.coordinator.share.persister import DeleteState, PersisterAnswer
-from coordinator_sim.coordinator.share.records import state_record
 from coordinator_sim.coordinator.share.state import (
     KeptTopic,
     ShareState,

@@ -37,11 +37,6 @@ from coordinator_sim.coordinator.share.member import (
     set_order,
     without_topics,
 )
-from coordinator_sim.coordinator.share.records import (
-    assignment_record,
-    group_record,
-    member_record,
-)
 from coordinator_sim.coordinator.share.target import Goal, Topics, goal_of, has_unassigned
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.coordinator.topics_refresh import has_expired
@@ -88,12 +83,12 @@ def _beat(
     records: list[LogRecord] = []
     updated = _updated(before, request, context)
     if not is_same_member(before, updated):
-        records.append(member_record(group.group_id, updated))
+        records.append(group.member_record(updated))
     seen = _compare_topics(runtime, partition, group, (before, updated), records)
     goal = goal_of(runtime, partition, group, updated, seen, records)
     after = _reconciled(runtime, updated, goal, is_new=seen.has_bumped)
     if not is_same_member(after, updated):
-        records.append(assignment_record(group.group_id, after))
+        records.append(group.assignment_record(after))
     start_session(runtime, partition, group, after.member_id)
     follow = None
     wanted = topics_to_initialize(runtime, partition, group.group_id, seen.names)
@@ -193,7 +188,7 @@ def _compare_topics(
     bumps = bumps or metadata_hash != epochs.metadata_hash
     if bumps:
         epoch += 1
-        records.append(group_record(group.group_id, epoch, metadata_hash))
+        records.append(group.group_record(epoch, metadata_hash))
     group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
     group.seen_version = runtime.topics.version
     alike = is_homogeneous({}, topics.counts, len(group.members))

@@ -17,13 +17,12 @@ from msgspec.structs import replace
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.group import ShareGroup, state_record
 from coordinator_sim.coordinator.share.persister import (
     InitializeState,
     PartitionStart,
     PersisterAnswer,
 )
-from coordinator_sim.coordinator.share.records import state_record
 from coordinator_sim.coordinator.share.state import (
     KeptTopic,
     ShareState,

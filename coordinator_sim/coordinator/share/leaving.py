@@ -7,17 +7,12 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.epoch_group import UNKNOWN_TIME
-from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type, leaver
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type, member_of
 from coordinator_sim.coordinator.epoch_timers import cancel_member_timers
 from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.member import ShareMember
-from coordinator_sim.coordinator.share.records import (
-    group_record,
-    member_tombstones,
-    target_epoch_record,
-)
 from coordinator_sim.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
@@ -32,7 +27,7 @@ def leave_share_group(
     group = group_of_type(ShareGroup, group_id, partition.groups.get(group_id))
     if isinstance(group, Refusal):
         return group
-    member = leaver(group, request.member_id, None)
+    member = member_of(group, request.member_id, None)
     if isinstance(member, Refusal):
         return member
     response = ShareGroupHeartbeatResponse(
@@ -51,10 +46,10 @@ def fence_share_member(
     epoch = group.epochs.group_epoch + 1
     metadata_hash = runtime.topics.hash_of_all(topics.counts)
     records = [
-        *member_tombstones(group_id, member.member_id),
-        group_record(group_id, epoch, metadata_hash),
+        *group.member_tombstones(member.member_id),
+        group.group_record(epoch, metadata_hash),
     ]
     if len(group.members) == 1 and runtime.profile.consumer_empty_group_is_assigned:
-        records.append(target_epoch_record(group_id, epoch, UNKNOWN_TIME))
+        records.append(group.target_epoch_record(epoch, UNKNOWN_TIME))
     cancel_member_timers(runtime, group_id, member.member_id)
     return Effect(records=tuple(records))

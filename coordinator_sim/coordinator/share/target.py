@@ -11,7 +11,6 @@ from coordinator_sim.assignors.share_contract import ShareTopics, Target
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.share.member import NO_TARGET, ShareMember, is_same
-from coordinator_sim.coordinator.share.records import target_epoch_record, target_record
 from coordinator_sim.coordinator.share.state import ShareState
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 from coordinator_sim.messages.records import LogRecord
@@ -61,7 +60,7 @@ def goal_of(
     epoch = seen.epoch
     epochs = group.epochs
     if epochs.assignment_epoch >= epoch or not _is_due(runtime, group):
-        return Goal(epochs.assignment_epoch, group.target_of(updated.member_id))
+        return Goal(epochs.assignment_epoch, group.target_of(updated))
     members = {**dict(group.members.items()), updated.member_id: updated}
     by_name = runtime.topics.by_name
     asked = [
@@ -71,7 +70,7 @@ def goal_of(
             subscribed=tuple(
                 by_name[name].topic_id for name in member.subscribed_topic_names if name in by_name
             ),
-            assigned=group.target_of(member_id),
+            assigned=group.target_of(member),
         )
         for member_id, member in members.items()
     ]
@@ -85,9 +84,9 @@ def goal_of(
         target = found.get(member_id, NO_TARGET)
         known = group.targets.get(member_id)
         if known is None or not is_same(target, known):
-            records.append(target_record(group.group_id, member_id, target))
+            records.append(group.target_record(member_id, target))
     now_ms = runtime.wall_ms if runtime.profile.consumer_assignment_interval else 0
-    records.append(target_epoch_record(group.group_id, epoch, now_ms))
+    records.append(group.target_epoch_record(epoch, now_ms))
     return Goal(epoch, found.get(updated.member_id, NO_TARGET))
 
 

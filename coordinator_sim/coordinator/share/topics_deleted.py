@@ -12,7 +12,7 @@ from typing import TypeVar
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.share.records import state_record
+from coordinator_sim.coordinator.share.group import state_record
 from coordinator_sim.coordinator.share.state import ShareState, state_value
 from coordinator_sim.messages.records import LogRecord
 

@@ -9,10 +9,10 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
+from coordinator_sim.coordinator.epoch_joining import Found
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.streams.endpoints import told_endpoints
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.streams.joining import Found
 from coordinator_sim.coordinator.streams.member import StreamsMember
 from coordinator_sim.coordinator.streams.tasks import TaskSet, numbers_of, sorted_tasks
 from coordinator_sim.coordinator.streams.topology import ConfiguredTopology, StatusCode
@@ -47,7 +47,7 @@ class Beat(Struct, frozen=True, kw_only=True):
     request: StreamsGroupHeartbeatRequest
     api_version: int
     group: StreamsGroup
-    found: Found
+    found: Found[StreamsMember]
     updated: StreamsMember
     after: StreamsMember
     configured: ConfiguredTopology

@@ -1,28 +1,66 @@
 """A streams group: what its records say, and what follows from them.
 
-What the log says changes by the replay of records alone (`replaying`), on the timeline of the
-offsets partition. Beside it a group has what heartbeats leave behind and no record holds: its
-configured topology, where its members answer queries, how far their copies are.
+What the log says changes by the replay of records alone, on the timeline of the offsets partition.
+Beside it a group has what heartbeats leave behind and no record holds: its configured topology,
+where its members answer queries, how far their copies are.
 
 Source: kafka 4.4, group-coordinator/.../streams/StreamsGroup.java.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum, unique
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.epoch_group import EpochGroup, GroupEpochs
-from coordinator_sim.coordinator.streams.member import NO_TOPOLOGY_EPOCH, StreamsMember
+from coordinator_sim.coordinator.epoch_group import (
+    EpochGroup,
+    GroupEpochs,
+    RecordTypes,
+    record,
+    tombstone,
+)
+from coordinator_sim.coordinator.streams.member import (
+    NO_TOPOLOGY_EPOCH,
+    StreamsMember,
+    with_assignment,
+    with_metadata,
+)
 from coordinator_sim.coordinator.streams.reconciliation import TaskOwners
-from coordinator_sim.coordinator.streams.tasks import HeldTasks, Tasks
-from coordinator_sim.coordinator.streams.topology import ConfiguredTopology, Topology
+from coordinator_sim.coordinator.streams.tasks import (
+    NOTHING_HELD,
+    NOTHING_WANTED,
+    HeldTasks,
+    Tasks,
+    sorted_epochs,
+    sorted_tasks,
+    tasks_from,
+)
+from coordinator_sim.coordinator.streams.topology import ConfiguredTopology, Topology, topology_from
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable, TimelineValue
+from coordinator_sim.kafka.orders.iteration_order import java_string_key
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.streams_group_heartbeat import EndpointToPartitions
+from coordinator_sim.messages.streams_group_records import (
+    KeyValue,
+    LastAssignmentConfig,
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataKey,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMetadataValue,
+    StreamsGroupTopologyKey,
+    StreamsGroupTopologyValue,
+    TaskIds,
+)
 from coordinator_sim.trace.epoch_records import STREAMS
 
 NOT_REFINED: Final = -1
@@ -91,6 +129,19 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
     """
 
     group_type: ClassVar = STREAMS
+    no_target: ClassVar = NOTHING_WANTED
+    record_types: ClassVar = RecordTypes(
+        group_key=StreamsGroupMetadataKey,
+        target_epoch_key=StreamsGroupTargetAssignmentMetadataKey,
+        target_epoch_value=StreamsGroupTargetAssignmentMetadataValue,
+        member_key=StreamsGroupMemberMetadataKey,
+        target_key=StreamsGroupTargetAssignmentMemberKey,
+        assignment_key=StreamsGroupCurrentMemberAssignmentKey,
+        new_member=lambda member_id: StreamsMember(member_id=member_id, process_id=None),
+        with_metadata=with_metadata,
+        with_assignment=with_assignment,
+        nothing={"assigned": NOTHING_HELD, "pending_revocation": NOTHING_HELD},
+    )
     old_txn_commit_needs_topics: ClassVar = False
     __slots__ = (
         "_active",
@@ -112,7 +163,7 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
             assignment_epoch=epoch,
             validated_topology_epoch=profile.streams_first_validated_epoch,
         )
-        super().__init__(timeline, group_id, first)
+        super().__init__(timeline, group_id, first, profile)
         self._timeline = timeline
         self._active = TimelineTable[tuple[str, int], str](timeline, _no_order)
         self._standby = TimelineTable[tuple[str, int], set[str]](timeline, _no_order)
@@ -196,52 +247,112 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
         """Keep what members went towards."""
         self._refined.value = refined
 
-    # -- changes ---------------------------------------------------------------------------
+    # -- records ---------------------------------------------------------------------------
 
-    def set_group_epoch(self, epochs: StreamsGroupEpochs) -> None:
-        """Begin another epoch of the group, with the fields of its record."""
-        changed = replace(
-            self.epochs,
-            group_epoch=epochs.group_epoch,
+    def member_record(self, member: StreamsMember) -> LogRecord:
+        """Make the record of a member's metadata: client, topology, process, endpoint and tags."""
+        tags = member.client_tags
+        ordered = sorted(tags, key=java_string_key)
+        value = StreamsGroupMemberMetadataValue(
+            instance_id=member.instance_id,
+            rack_id=member.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            topology_epoch=member.topology_epoch,
+            process_id=member.process_id or "",
+            user_endpoint=member.user_endpoint,
+            client_tags=tuple(KeyValue(key, tags[key]) for key in ordered),
+        )
+        return record(StreamsGroupMemberMetadataKey(self.group_id, member.member_id), value)
+
+    def group_record(self, epochs: StreamsGroupEpochs) -> LogRecord:
+        """Make the record of another epoch of the group."""
+        settings = epochs.settings
+        ordered = sorted(settings, key=java_string_key)
+        value = StreamsGroupMetadataValue(
+            epoch=epochs.group_epoch,
             metadata_hash=epochs.metadata_hash,
             validated_topology_epoch=epochs.validated_topology_epoch,
-            settings=epochs.settings,
+            last_assignment_configs=tuple(
+                LastAssignmentConfig(key, settings[key]) for key in ordered
+            ),
+        )
+        return record(StreamsGroupMetadataKey(self.group_id), value)
+
+    def epoch_record(self) -> LogRecord:
+        """Make the record of the current epoch."""
+        return self.group_record(self.epochs)
+
+    def topology_record(self, value: StreamsGroupTopologyValue) -> LogRecord:
+        """Make the record of the topology that the group runs."""
+        return record(StreamsGroupTopologyKey(self.group_id), value)
+
+    def target_record(self, member_id: str, target: Tasks) -> LogRecord:
+        """Make the record of what a member shall have."""
+        value = StreamsGroupTargetAssignmentMemberValue(
+            sorted_tasks(target.active), sorted_tasks(target.standby), sorted_tasks(target.warmup)
+        )
+        return record(StreamsGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
+
+    def assignment_record(self, member: StreamsMember) -> LogRecord:
+        """Make the record of what a member has."""
+        has, gives_up = _stored(member.assigned), _stored(member.pending_revocation)
+        value = StreamsGroupCurrentMemberAssignmentValue(
+            member.member_epoch, member.previous_member_epoch, int(member.state), *has, *gives_up
+        )
+        key = StreamsGroupCurrentMemberAssignmentKey(self.group_id, member.member_id)
+        return record(key, value)
+
+    def tombstones(self, renamed: Mapping[str, str] = {}) -> tuple[LogRecord, ...]:
+        """Remove the group with all that is in it; its topology goes last."""
+        last = tombstone(StreamsGroupTopologyKey(self.group_id))
+        return (*super().tombstones(renamed), last)
+
+    def _target_from(self, value: StreamsGroupTargetAssignmentMemberValue) -> Tasks:
+        return Tasks(
+            tasks_from(value.active_tasks),
+            tasks_from(value.standby_tasks),
+            tasks_from(value.warmup_tasks),
+        )
+
+    def _replay_epoch(self, value: StreamsGroupMetadataValue) -> None:
+        changed = replace(
+            self.epochs,
+            group_epoch=value.epoch,
+            metadata_hash=value.metadata_hash,
+            validated_topology_epoch=value.validated_topology_epoch,
+            settings={each.key: each.value for each in value.last_assignment_configs or ()},
         )
         self._update_state(changed)
 
-    def set_topology(self, topology: Topology | None) -> None:
-        """The group runs this topology."""
+    def _replay_other(self, key: Any, value: Any) -> None:  # noqa: ANN401, ARG002 - as in the base
+        """Let the group run the topology of a record."""
+        topology = None if value is None else topology_from(value)
         self._update_state(replace(self.epochs, topology=topology))
 
-    def put_member(self, member: StreamsMember) -> None:
-        """Add or replace a member. Source: StreamsGroup.updateMember."""
-        old = self.members.get(member.member_id)
-        self.members.put(member.member_id, member)
-        if old is not None:
-            self._release(old)
-        if member.process_id is not None:
-            self._take(member.assigned, member.process_id)
-            self._take(member.pending_revocation, member.process_id)
-        if old is not None and old.instance_id is not None:
-            self.static_members.remove(old.instance_id)
-        if member.instance_id is not None:
-            self.static_members.put(member.instance_id, member.member_id)
-        self._derive(old, member)
-        self.endpoints.pop(member.member_id, None)
-
-    def remove_member(self, member_id: str) -> None:
-        """Remove a member, if it is there. Source: StreamsGroup.removeMember."""
-        old = self.members.remove(member_id)
-        if old is None:
-            return
-        self._release(old)
-        if old.instance_id is not None:
-            self.static_members.remove(old.instance_id)
-        self._derive(old, None)
-        self.endpoints.pop(member_id, None)
-        self.task_offsets.pop(member_id, None)
+    def check_removable(self) -> None:
+        """Source: GroupMetadataManager.replay of StreamsGroupMetadata."""
+        self.check_members_gone()
+        self.check_target_epoch_gone()
 
     # -- inside ----------------------------------------------------------------------------
+
+    def _replace(self, old: StreamsMember | None, new: StreamsMember | None) -> None:
+        """Source: StreamsGroup.updateMember and removeMember."""
+        if old is not None:
+            self._release(old)
+        if new is not None and new.process_id is not None:
+            self._take(new.assigned, new.process_id)
+            self._take(new.pending_revocation, new.process_id)
+        self._move_instance(old, new, forgets=True)
+        count = self._counted(old, new)
+        self._update_state(replace(self.epochs, unreconciled_count=count))
+        for member in (old, new):
+            if member is not None:
+                self.endpoints.pop(member.member_id, None)
+        if old is not None and new is None:
+            self.task_offsets.pop(old.member_id, None)
 
     def _release(self, member: StreamsMember) -> None:
         """Free what a member has. Source: StreamsGroup.removeTaskProcessIds.
@@ -277,11 +388,6 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
             for task in _listed(tasks):
                 yield table, task
 
-    def _derive(self, old: StreamsMember | None, new: StreamsMember | None) -> None:
-        """Count who has not reached the target, and derive the state."""
-        count = self._counted(old, new)
-        self._update_state(replace(self.epochs, unreconciled_count=count))
-
     def _update_state(self, epochs: StreamsGroupEpochs) -> None:
         """Set the epochs and the state. Source: StreamsGroup.maybeUpdateGroupState."""
         topology = epochs.topology
@@ -301,6 +407,16 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
 
 def _listed(tasks: Mapping[str, Iterable[int]]) -> Iterator[tuple[str, int]]:
     return ((name, number) for name, numbers in tasks.items() for number in numbers)
+
+
+def _stored(
+    held: HeldTasks,
+) -> tuple[tuple[TaskIds, ...], tuple[TaskIds, ...], tuple[TaskIds, ...]]:
+    return (
+        sorted_epochs(held.active, with_epochs=True),
+        sorted_tasks(held.standby),
+        sorted_tasks(held.warmup),
+    )
 
 
 def _no_order(_key: tuple[str, int]) -> int:

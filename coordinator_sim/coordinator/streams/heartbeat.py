@@ -12,7 +12,14 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
-from coordinator_sim.coordinator.epoch_refusals import Refusal, other_type, refused, unknown_group
+from coordinator_sim.coordinator.epoch_joining import Found, epoch_refusal, found_member
+from coordinator_sim.coordinator.epoch_refusals import (
+    Refusal,
+    group_is_full,
+    other_type,
+    refused,
+    unknown_group,
+)
 from coordinator_sim.coordinator.epoch_timers import start_rebalance, start_session
 from coordinator_sim.coordinator.expiry import RemoveGroups
 from coordinator_sim.coordinator.group import Group
@@ -26,24 +33,12 @@ from coordinator_sim.coordinator.streams.group import (
     TaskOffsets,
 )
 from coordinator_sim.coordinator.streams.internal_topics import configured_topology
-from coordinator_sim.coordinator.streams.joining import (
-    Found,
-    found_streams_member,
-    full_streams_group,
-)
 from coordinator_sim.coordinator.streams.leaving import leave_streams_group
 from coordinator_sim.coordinator.streams.member import (
     NO_TOPOLOGY_EPOCH,
     StreamsMember,
 )
 from coordinator_sim.coordinator.streams.reconciliation import Reconciliation
-from coordinator_sim.coordinator.streams.records import (
-    assignment_record,
-    group_record,
-    member_record,
-    target_epoch_record,
-    topology_record,
-)
 from coordinator_sim.coordinator.streams.refusal import (
     NO_TOPOLOGY_UPDATE,
     UNKNOWN_STATE,
@@ -58,7 +53,7 @@ from coordinator_sim.coordinator.streams.target import (
     members_with,
     updated_target,
 )
-from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, Tasks, reported
+from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, Tasks, is_contained, reported
 from coordinator_sim.coordinator.streams.timers import start_initial_delay
 from coordinator_sim.coordinator.streams.topology import (
     ConfiguredTopology,
@@ -72,6 +67,7 @@ from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.coordinator.topics_refresh import has_expired
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.states import EMPTY
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.streams_group_heartbeat import (
@@ -121,7 +117,7 @@ class _Draft(Struct, frozen=True):
 
     request: StreamsGroupHeartbeatRequest
     group: StreamsGroup
-    found: Found
+    found: Found[StreamsMember]
     updated: StreamsMember
     topology: Topology
     configured: ConfiguredTopology
@@ -145,10 +141,10 @@ def _beat(
         records.append(group_tombstone(request.group_id))
     if request.member_epoch == JOIN_EPOCH:
         limit = runtime.config.group_streams_max_size
-        refusal = full_streams_group(runtime.profile, group, request, limit)
+        refusal = _full_group(runtime.profile, group, request, limit)
         if refusal is not None:
             return refusal
-    found = found_streams_member(group, request)
+    found = _found_member(group, request)
     if isinstance(found, Refusal):
         return found
     records += found.records
@@ -206,18 +202,67 @@ def _group_of(
     return other_type(STREAMS, group_id)
 
 
+def _full_group(
+    profile: Profile, group: StreamsGroup, request: StreamsGroupHeartbeatRequest, limit: int
+) -> Refusal | None:
+    """Why a group takes nobody in; None if it does.
+
+    QUIRK: up to 4.3 a full group refuses members that join again, too.
+    """
+    if profile.streams_full_group_takes_members and (
+        (request.instance_id is not None and request.instance_id in group.static_members)
+        or request.member_id in group.members
+    ):
+        return None
+    return None if len(group.members) < limit else group_is_full(STREAMS, limit)
+
+
+def _found_member(
+    group: StreamsGroup, request: StreamsGroupHeartbeatRequest
+) -> Found[StreamsMember] | Refusal:
+    """The member of a heartbeat, its epoch checked."""
+    owner = None if request.instance_id is None else group.static_member(request.instance_id)
+    if owner is not None and owner.member_id != request.member_id:
+        # QUIRK: this stays, also where the heartbeat is refused.
+        _relabel(group, owner.member_id, request.member_id)
+    received = request.member_epoch
+
+    def has_no_more(member: StreamsMember) -> bool:
+        held = member.assigned
+        return (
+            is_contained(request.active_tasks, held.active)
+            and is_contained(request.standby_tasks, held.standby)
+            and is_contained(request.warmup_tasks, held.warmup)
+        )
+
+    def refusal_of(member: StreamsMember) -> Refusal | None:
+        if received == JOIN_EPOCH:
+            return None
+        return epoch_refusal(STREAMS, member, received, lambda: has_no_more(member))
+
+    return found_member(group, request, StreamsMember(member_id=request.member_id), refusal_of)
+
+
+def _relabel(group: StreamsGroup, old_id: str, new_id: str) -> None:
+    targets = dict(group.refined.targets)
+    inherited = targets.pop(old_id, None)
+    if inherited is not None:
+        targets[new_id] = inherited
+        group.refine(Refined(group.refined.epoch, targets))
+
+
 def _drafted(
     runtime: Runtime,
     group: StreamsGroup,
     request: StreamsGroupHeartbeatRequest,
-    found: Found,
+    found: Found[StreamsMember],
     context: RequestContext,
     records: list[LogRecord],
 ) -> _Draft | Refusal:
     """Update the member and the topology, and see to the topics."""
     updated = _updated(runtime, found.member, request, context)
     if updated != found.member:
-        records.append(member_record(group.group_id, updated))
+        records.append(group.member_record(updated))
     topology = _topology(group, request, records)
     if isinstance(topology, Refusal):
         return topology
@@ -287,7 +332,7 @@ def _topology(
     value = topology_value(request.topology)
     wanted = topology_from(value)
     if known is None:
-        records.append(topology_record(group.group_id, value))
+        records.append(group.topology_record(value))
         return wanted
     if known.epoch <= wanted.epoch and not known.is_same_as(wanted):
         return NO_TOPOLOGY_UPDATE
@@ -394,14 +439,14 @@ def _aim(runtime: Runtime, partition: Partition, draft: _Draft) -> Aim:
             validated_topology_epoch=_validated(draft),
             settings=settings,
         )
-        draft.records.append(group_record(group.group_id, begun))
+        draft.records.append(group.group_record(begun))
         group.refresh = (runtime.wall_ms + _REFRESH_MS, epoch)
         group.seen_version = runtime.topics.version
     if group.is_empty:
         start_initial_delay(runtime, partition, group.group_id)
     if deviates:
         timestamp_ms = epochs.assignment_timestamp_ms
-        draft.records.append(target_epoch_record(group.group_id, epoch, timestamp_ms))
+        draft.records.append(group.target_epoch_record(epoch, timestamp_ms))
         aim = Aim(epoch, members_with(group, draft.updated)[1])
     else:
         question = Question(group, epoch, draft.updated, draft.configured, settings)
@@ -457,6 +502,6 @@ def _reconciled(
     after = step.run()
     if after is None or after == updated:
         return after
-    draft.records.append(assignment_record(group.group_id, after))
+    draft.records.append(group.assignment_record(after))
     start_rebalance(runtime, partition, group, after)
     return after

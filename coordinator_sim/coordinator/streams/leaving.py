@@ -8,17 +8,11 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME
-from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type, leaver
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type, member_of
 from coordinator_sim.coordinator.epoch_timers import cancel_member_timers, submit_by_timer
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsMember
-from coordinator_sim.coordinator.streams.records import (
-    assignment_record,
-    group_record,
-    member_tombstones,
-    target_epoch_record,
-)
 from coordinator_sim.coordinator.streams.target import Question, updated_target
 from coordinator_sim.coordinator.streams.tasks import NOTHING_HELD
 from coordinator_sim.coordinator.streams.timers import InitialAssignment
@@ -40,7 +34,7 @@ def leave_streams_group(
         return group
     if request.shutdown_application and group.shutdown_member_id is None:
         group.shutdown_member_id = request.member_id
-    found = leaver(group, request.member_id, request.instance_id)
+    found = member_of(group, request.member_id, request.instance_id)
     if isinstance(found, Refusal):
         return found
     response = StreamsGroupHeartbeatResponse(
@@ -61,7 +55,7 @@ def _away(group: StreamsGroup, member: StreamsMember) -> LogRecord:
         assigned=replace(held, active=active),
         pending_revocation=NOTHING_HELD,
     )
-    return assignment_record(group.group_id, away)
+    return group.assignment_record(away)
 
 
 def fence_streams_member(
@@ -74,11 +68,11 @@ def fence_streams_member(
     group_id, epochs = group.group_id, group.epochs
     epoch = epochs.group_epoch + 1
     records = [
-        *member_tombstones(group_id, member.member_id),
-        group_record(group_id, replace(epochs, group_epoch=epoch)),
+        *group.member_tombstones(member.member_id),
+        group.group_record(replace(epochs, group_epoch=epoch)),
     ]
     if len(group.members) == 1 and runtime.profile.streams_empty_group_is_assigned:
-        records.append(target_epoch_record(group_id, epoch, UNKNOWN_TIME))
+        records.append(group.target_epoch_record(epoch, UNKNOWN_TIME))
     cancel_member_timers(runtime, group_id, member.member_id)
     return Effect(records=tuple(records))
 

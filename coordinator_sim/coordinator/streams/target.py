@@ -17,7 +17,6 @@ from coordinator_sim.assignors.streams_sticky import (
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsMember
-from coordinator_sim.coordinator.streams.records import target_epoch_record, target_record
 from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, Tasks, numbers_of
 from coordinator_sim.coordinator.streams.timers import is_delayed
 from coordinator_sim.coordinator.streams.topology import ConfiguredTopology
@@ -117,9 +116,9 @@ def updated_target(runtime: Runtime, question: Question, records: list[LogRecord
     found = _computed(runtime, question, members, known)
     for member_id, target in found.items():
         if known.get(member_id) != target:
-            records.append(target_record(group.group_id, member_id, target))
+            records.append(group.target_record(member_id, target))
     now_ms = runtime.wall_ms if runtime.profile.streams_assignment_interval else 0
-    records.append(target_epoch_record(group.group_id, epoch, now_ms))
+    records.append(group.target_epoch_record(epoch, now_ms))
     return Aim(epoch, found)
 
 
