@@ -9,7 +9,7 @@ in streams/StreamsGroup.java; GroupMetadataManager.replay; GroupCoordinatorRecor
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.timeline import Timeline, TimelineTable, TimelineValue
+from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
@@ -33,6 +34,8 @@ STATIC_LEAVE_EPOCH: Final = -2
 """Epoch of a heartbeat that leaves for a while, and of a static member that is away."""
 UNKNOWN_TIME: Final = 0
 """Timestamp of a target that no assignor computed."""
+_REFRESH_MS: Final = 2_147_483_647
+"""How long the topics' hash is believed while no topic changes. Source: Integer.MAX_VALUE."""
 NOT_CHECKED: Final = (0, 0)
 """The topics' hash is compared with the next heartbeat."""
 
@@ -276,10 +279,27 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
 
     # -- changes -----------------------------------------------------------------------------
 
-    def topics_compared(self, deadline_ms: int, epoch: int, version: int) -> None:
-        """Let the topics' hash be compared at a deadline, or when topics or the epoch change."""
-        self.refresh = (deadline_ms, epoch)
-        self.seen_version = version
+    def has_metadata_expired(self, topics: KnownTopics, names: Iterable[str], wall_ms: int) -> bool:
+        """Whether the topics' hash is to be compared again. Source: ModernGroup.hasMetadataExpired.
+
+        Args:
+            topics: Of the cluster.
+            names: Topics that the group needs.
+            wall_ms: The present.
+        """
+        if topics.has_changed(names, self.seen_version):
+            self.refresh = NOT_CHECKED
+        self.seen_version = topics.version
+        deadline_ms, epoch = self.refresh
+        return wall_ms >= deadline_ms or self.epochs.group_epoch < epoch
+
+    def set_metadata_refresh(self, topics: KnownTopics, epoch: int, wall_ms: int) -> None:
+        """Compare the topics' hash no more until a topic changes, or this epoch is lost.
+
+        Source: ModernGroup.setMetadataRefreshDeadline.
+        """
+        self.refresh = (wall_ms + _REFRESH_MS, epoch)
+        self.seen_version = topics.version
 
     def set_assignment_epoch(self, epoch: int, timestamp_ms: int) -> None:
         """Set the epoch of the target, and count the members that have not reached it."""
@@ -357,6 +377,27 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         return record(
             types.target_epoch_key(self.group_id), types.target_epoch_value(epoch, timestamp_ms)
         )
+
+    def target_records(
+        self,
+        targets: Mapping[str, TargetT],
+        before: Mapping[str, TargetT],
+        epoch: int,
+        timestamp_ms: int,
+    ) -> list[LogRecord]:
+        """Make the records of another target: of members whose target differs, and of its epoch.
+
+        Source: TargetAssignmentBuilder.build.
+        """
+        changed = [
+            self.target_record(member_id, target)
+            for member_id, target in targets.items()
+            if not self._is_same_target(target, before.get(member_id))
+        ]
+        return [*changed, self.target_epoch_record(epoch, timestamp_ms)]
+
+    def _is_same_target(self, one: TargetT, other: TargetT | None) -> bool:
+        return one == other
 
     def member_tombstones(self, member_id: str) -> tuple[LogRecord, ...]:
         """Remove a member: a load wants what it has and shall have to go first."""

@@ -32,8 +32,6 @@ from coordinator_sim.messages.records import LogRecord
 
 BATCH_MS: Final = 10_000
 """How long what was found is believed at least. Source: REGEX_BATCH_REFRESH_MIN_INTERVAL_MS."""
-REFRESH_MS: Final = 2_147_483_647
-"""How long the topics' hash is believed while no topic changes. Source: Integer.MAX_VALUE."""
 _NEVER_MS: Final = -(1 << 63)
 
 # DEVIATION: Kafka has no bound on an expression, and lets one thread match it for minutes. Here one
@@ -280,8 +278,7 @@ class _Resolved:
         if bumps or seen.has_changed:
             epoch = group.epochs.group_epoch + 1
             records.append(group.group_record(epoch, seen.metadata_hash))
-            group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
-            group.seen_version = runtime.topics.version
+            group.set_metadata_refresh(runtime.topics, epoch, runtime.wall_ms)
         return tuple(records)
 
 

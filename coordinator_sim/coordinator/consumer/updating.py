@@ -6,25 +6,26 @@ Source: kafka 4.4, GroupMetadataManager.consumerGroupHeartbeat, updateSubscripti
 maybeUpdateTargetAssignment, hasPreferredServerAssignorChanged, maybeReconcile.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coordinator_sim.assignors.contract import AssignmentFailed
+from coordinator_sim.assignors.foreign.contract import AssignorFault
+from coordinator_sim.assignors.foreign.in_coordinators import NamedTopic, assigned_by_own
+from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
 from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
 from coordinator_sim.coordinator.consumer.reconciliation import Goal, Reconciliation
-from coordinator_sim.coordinator.consumer.regex import REFRESH_MS, RegexChange
+from coordinator_sim.coordinator.consumer.regex import RegexChange
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts
-from coordinator_sim.coordinator.consumer.target import (
-    TargetFailed,
-    computed_targets,
-    view_with,
-)
 from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.coordinator.epoch_timers import start_rebalance
 from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.topics_refresh import has_expired
+from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 from coordinator_sim.messages.records import LogRecord
 
 
@@ -99,7 +100,9 @@ def compared_topics(draft: Draft) -> tuple[int, bool]:
             or _assignor_changed(draft)
             or epochs.group_epoch == 0 == draft.runtime.profile.consumer_first_epoch
         )
-    if bumps or has_expired(draft.runtime, draft.group, draft.group.topic_counts.entries):
+    topics, wall_ms = draft.runtime.topics, draft.runtime.wall_ms
+    names = draft.group.topic_counts.entries
+    if bumps or draft.group.has_metadata_expired(topics, names, wall_ms):
         return _compare_topics(draft, bumps=bumps)
     return epochs.group_epoch, epochs.is_homogeneous
 
@@ -133,8 +136,7 @@ def _compare_topics(draft: Draft, *, bumps: bool) -> tuple[int, bool]:
     if bumps or seen.has_changed:
         epoch += 1
         draft.records.append(group.group_record(epoch, seen.metadata_hash))
-    group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
-    group.seen_version = runtime.topics.version
+    group.set_metadata_refresh(runtime.topics, epoch, runtime.wall_ms)
     if epochs.has_topic_record and runtime.profile.consumer_hashes_topics:
         draft.records.append(group.topics_tombstone())
     return epoch, is_homogeneous(regexes, topics.counts, count)
@@ -173,42 +175,104 @@ def _target(draft: Draft, epoch: int, *, alike: bool) -> tuple[int, Target] | Re
     epochs = group.epochs
     if epochs.assignment_epoch >= epoch or not _is_due(draft):
         return epochs.assignment_epoch, group.target_of(updated)
-    view = view_with(group, updated)
-    found = computed_targets(
-        group,
-        view,
-        runtime.topics,
-        assignors=runtime.assignors.consumer,
-        assignor=assignor_of(draft),
-        is_homogeneous=alike,
-    )
-    if isinstance(found, TargetFailed):
+    members, targets = group.with_member(updated)
+    try:
+        found = _computed_targets(draft, members, targets, is_homogeneous=alike)
+    except (AssignmentFailed, AssignorFault) as error:
         return Refusal(
             ErrorCode.UNKNOWN_SERVER_ERROR,
-            f"Failed to compute a new target assignment for epoch {epoch}: {found.text}",
+            f"Failed to compute a new target assignment for epoch {epoch}: {error}",
         )
     follows = runtime.profile.consumer_target_follows_replacement
-    known = view.targets if follows else group.targets.entries
-    for member_id, target in found.items():
-        if known.get(member_id) != target:
-            draft.records.append(group.target_record(member_id, target))
+    before = targets if follows else group.targets.entries
     now_ms = runtime.wall_ms if runtime.profile.consumer_assignment_interval else 0
-    draft.records.append(group.target_epoch_record(epoch, now_ms))
+    draft.records.extend(group.target_records(found, before, epoch, now_ms))
     return epoch, found[updated.member_id]
 
 
-def _is_due(draft: Draft) -> bool:
-    """Whether enough time has passed since the last target. Source: canComputeNextTargetAssignment.
+def _computed_targets(
+    draft: Draft,
+    members: Mapping[str, ConsumerMember],
+    targets: Mapping[str, Target],
+    *,
+    is_homogeneous: bool,
+) -> dict[str, Target]:
+    """What each member shall have, in the order in which Kafka writes it.
 
-    QUIRK: nothing happens by itself when it has; the next heartbeat computes the target.
+    Args:
+        draft: Of a member of the group.
+        members: As they will be.
+        targets: What they shall have so far, which the assignor tries to keep.
+        is_homogeneous: Whether all subscribe to the same topics, by Kafka's counting.
+
+    Returns:
+        A target for every member, also where it has nothing.
+
+    Raises:
+        AssignmentFailed: the assignor could not finish.
+        AssignorFault: the user's own assignor failed.
+
+    Source: modern/TargetAssignmentBuilder.java.
     """
-    runtime = draft.runtime
-    if not runtime.profile.consumer_assignment_interval:
-        return True
-    computed_ms = draft.group.epochs.assignment_timestamp_ms
-    config = runtime.config_of(draft.group.group_id)
-    interval_ms = config.group_consumer_assignment_interval_ms
-    return not computed_ms or not interval_ms or runtime.wall_ms >= computed_ms + interval_ms
+    group, topics = draft.group, draft.runtime.topics
+    assignor, assignors = assignor_of(draft), draft.runtime.assignors.consumer
+    specs = [
+        ServerMember(
+            member_id=member_id,
+            group_instance_id=member.instance_id,
+            rack_id=member.rack_id,
+            subscribed=_subscribed_ids(
+                member.subscribed_topic_names,
+                group.regex_topics(member.subscribed_topic_regex),
+                topics,
+            ),
+            assigned=targets.get(member_id, {}),
+        )
+        for member_id, member in members.items()
+    ]
+    if assignor in assignors:
+        counts = {topic.topic_id: topic.partition_count for topic in topics.by_id.values()}
+        found = assignors[assignor].assign(counts, specs, is_homogeneous=is_homogeneous)
+    else:
+        found = _assigned_by_own(assignor, group.epochs.assignment_epoch, specs, topics)
+    return {
+        member_id: {
+            topic_id: tuple(sorted(partitions))
+            for topic_id, partitions in found.get(member_id, {}).items()
+            if partitions
+        }
+        for member_id in java_hash_order(members)
+    }
+
+
+def _subscribed_ids(
+    names: Iterable[str], regex_topics: frozenset[str], topics: KnownTopics
+) -> tuple[bytes, ...]:
+    """The ids of the topics that a member subscribes to and that exist, in Kafka's order."""
+    ordered = java_hash_order(sorted(names))
+    ordered += (name for name in sorted(regex_topics) if name not in names)
+    found = (topics.by_name.get(name) for name in ordered)
+    return tuple(topic.topic_id for topic in found if topic is not None)
+
+
+def _assigned_by_own(
+    assignor: str, epoch: int, specs: Sequence[ServerMember], topics: KnownTopics
+) -> dict[str, TopicAssignment]:
+    ids = dict.fromkeys(topic_id for member in specs for topic_id in member.subscribed)
+    found = (topics.by_id[topic_id] for topic_id in ids)
+    named = {
+        topic.topic_id: NamedTopic(topic.name, topic.racks or ((),) * topic.partition_count)
+        for topic in found
+    }
+    return assigned_by_own(assignor, epoch, named, specs)
+
+
+def _is_due(draft: Draft) -> bool:
+    """Whether enough time has passed since the last target."""
+    runtime, group = draft.runtime, draft.group
+    interval_ms = runtime.config_of(group.group_id).group_consumer_assignment_interval_ms
+    has_interval = runtime.profile.consumer_assignment_interval
+    return not has_interval or group.is_target_due(runtime.wall_ms, interval_ms)
 
 
 def reconciled(

@@ -18,6 +18,7 @@ from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, 
 from coordinator_sim.coordinator.share.member import (
     NO_TARGET,
     ShareMember,
+    is_same,
     with_assignment,
     with_metadata,
 )
@@ -160,6 +161,9 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
         )
         key = ShareGroupCurrentMemberAssignmentKey(self.group_id, member.member_id)
         return record(key, value)
+
+    def _is_same_target(self, one: Target, other: Target | None) -> bool:
+        return other is not None and is_same(one, other)
 
     def _other_keys(self) -> tuple[ShareGroupKey, ...]:
         return (ShareGroupStatePartitionMetadataKey(self.group_id),)

@@ -3,10 +3,11 @@
 Source: kafka 4.4, GroupMetadataManager.shareGroupHeartbeat and what it calls.
 """
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.assignors.share_contract import Target
-from coordinator_sim.coordinator.consumer.regex import REFRESH_MS
+from coordinator_sim.assignors.share_contract import ShareMember as MemberSpec
+from coordinator_sim.assignors.share_contract import ShareTopics, Target
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
 from coordinator_sim.coordinator.epoch_refusals import (
@@ -31,16 +32,17 @@ from coordinator_sim.coordinator.share.initializing import (
 )
 from coordinator_sim.coordinator.share.leaving import leave_share_group
 from coordinator_sim.coordinator.share.member import (
+    NO_TARGET,
     ShareMember,
     is_same,
     is_same_member,
     set_order,
     without_topics,
 )
-from coordinator_sim.coordinator.share.target import Goal, Topics, goal_of, has_unassigned
+from coordinator_sim.coordinator.share.state import ShareState
 from coordinator_sim.coordinator.timeline import Timeline
-from coordinator_sim.coordinator.topics_refresh import has_expired
 from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.share_group_heartbeat import (
     Assignment,
@@ -49,6 +51,22 @@ from coordinator_sim.messages.share_group_heartbeat import (
     TopicPartitions,
 )
 from coordinator_sim.trace.epoch_records import SHARE
+
+
+class _SubscribedTopics(Struct, frozen=True):
+    """What a heartbeat found of its group's topics.
+
+    Args:
+        epoch: Of the group, perhaps a new one.
+        has_bumped: Whether it is new.
+        names: What is subscribed to.
+        is_homogeneous: Whether all members subscribe to the same topics.
+    """
+
+    epoch: int
+    has_bumped: bool
+    names: tuple[str, ...]
+    is_homogeneous: bool
 
 
 def handle_share_heartbeat(
@@ -85,8 +103,8 @@ def _beat(
     if not is_same_member(before, updated):
         records.append(group.member_record(updated))
     seen = _compare_topics(runtime, partition, group, (before, updated), records)
-    goal = goal_of(runtime, partition, group, updated, seen, records)
-    after = _reconciled(runtime, updated, goal, is_new=seen.has_bumped)
+    target = _target(runtime, partition, group, updated, seen, records)
+    after = _reconciled(runtime, updated, target, is_new=seen.has_bumped)
     if not is_same_member(after, updated):
         records.append(group.assignment_record(after))
     start_session(runtime, partition, group, after.member_id)
@@ -170,7 +188,7 @@ def _compare_topics(
     group: ShareGroup,
     change: tuple[ShareMember, ShareMember],
     records: list[LogRecord],
-) -> Topics:
+) -> _SubscribedTopics:
     """Write another epoch if topics, subscriptions or what may be assigned have changed."""
     before, updated = change
     epochs = group.epochs
@@ -178,10 +196,11 @@ def _compare_topics(
     bumps = set(before.subscribed_topic_names) != set(updated.subscribed_topic_names)
     is_assigned = epochs.assignment_epoch >= epoch
     if not bumps and (is_assigned or not runtime.profile.share_pending_target_is_awaited):
-        bumps = has_unassigned(partition, group)
-    if not bumps and not has_expired(runtime, group, group.topic_counts.entries):
+        bumps = _has_unassigned(partition, group)
+    counts = group.topic_counts.entries
+    if not bumps and not group.has_metadata_expired(runtime.topics, counts, runtime.wall_ms):
         names = tuple(group.topic_counts.keys())
-        return Topics(epoch, False, names, epochs.is_homogeneous)  # noqa: FBT003 - a struct
+        return _SubscribedTopics(epoch, False, names, epochs.is_homogeneous)  # noqa: FBT003 - a struct
     topics = CountedTopics(group.topic_counts.entries)
     topics.replace(before, updated)
     metadata_hash = runtime.topics.hash_of_all(topics.counts)
@@ -189,36 +208,108 @@ def _compare_topics(
     if bumps:
         epoch += 1
         records.append(group.group_record(epoch, metadata_hash))
-    group.refresh = (runtime.wall_ms + REFRESH_MS, epoch)
-    group.seen_version = runtime.topics.version
+    group.set_metadata_refresh(runtime.topics, epoch, runtime.wall_ms)
     alike = is_homogeneous({}, topics.counts, len(group.members))
-    return Topics(epoch, bumps, tuple(topics.counts), alike)
+    return _SubscribedTopics(epoch, bumps, tuple(topics.counts), alike)
 
 
-def _reconciled(runtime: Runtime, member: ShareMember, goal: Goal, *, is_new: bool) -> ShareMember:
+def _target(
+    runtime: Runtime,
+    partition: Partition,
+    group: ShareGroup,
+    updated: ShareMember,
+    subscribed: _SubscribedTopics,
+    records: list[LogRecord],
+) -> tuple[int, Target]:
+    """The epoch and the target that a member goes to: the last one, or one computed now.
+
+    Args:
+        runtime: Its clock and topics.
+        partition: Of the group.
+        group: As it is; the member is in it.
+        updated: The member with what the heartbeat says of it.
+        subscribed: The group's topics.
+        records: Gets those of a new target.
+
+    Source: GroupMetadataManager.maybeUpdateTargetAssignment; modern/TargetAssignmentBuilder.java.
+    """
+    epoch, epochs = subscribed.epoch, group.epochs
+    interval_ms = runtime.config_of(group.group_id).group_share_assignment_interval_ms
+    has_interval = runtime.profile.consumer_assignment_interval
+    is_due = not has_interval or group.is_target_due(runtime.wall_ms, interval_ms)
+    if epochs.assignment_epoch >= epoch or not is_due:
+        return epochs.assignment_epoch, group.target_of(updated)
+    members, _ = group.with_member(updated)
+    by_name = runtime.topics.by_name
+    specs = [
+        MemberSpec(
+            member_id=member_id,
+            has_topics=bool(member.subscribed_topic_names),
+            subscribed=tuple(
+                by_name[name].topic_id for name in member.subscribed_topic_names if name in by_name
+            ),
+            assigned=group.target_of(member),
+        )
+        for member_id, member in members.items()
+    ]
+    state = partition.share_states.get(group.group_id) or ShareState()
+    topics = ShareTopics(
+        {topic.topic_id: topic.partition_count for topic in by_name.values()},
+        {topic_id: topic.partitions for topic_id, topic in state.initialized.items()},
+    )
+    found = runtime.assignors.share(specs, topics, is_homogeneous=subscribed.is_homogeneous)
+    targets = {name: found.get(name, NO_TARGET) for name in java_hash_order(members)}
+    now_ms = runtime.wall_ms if has_interval else 0
+    records += group.target_records(targets, group.targets.entries, epoch, now_ms)
+    return epoch, targets[updated.member_id]
+
+
+def _has_unassigned(partition: Partition, group: ShareGroup) -> bool:
+    """Whether partitions that may be assigned are in nobody's target, or more are than may be.
+
+    Source: initializedAssignmentPending.
+    """
+    state = partition.share_states.get(group.group_id)
+    if group.is_empty or state is None or not state.initialized:
+        return False
+    assigned: dict[bytes, set[int]] = {}
+    for target in group.targets.entries.values():
+        for topic_id, partitions in target:
+            assigned.setdefault(topic_id, set()).update(partitions)
+    return any(
+        group.is_subscribed_to(topic.name)
+        and (topic_id not in assigned or assigned[topic_id] != set(topic.partitions))
+        for topic_id, topic in state.initialized.items()
+    )
+
+
+def _reconciled(
+    runtime: Runtime, member: ShareMember, target: tuple[int, Target], *, is_new: bool
+) -> ShareMember:
     """The member with its target, of which it gets the topics that it subscribes to.
 
     Source: GroupMetadataManager.maybeReconcile and ShareGroupAssignmentBuilder.
     """
-    if not is_new and member.is_reconciled_to(goal.epoch):
+    epoch, partitions = target
+    if not is_new and member.is_reconciled_to(epoch):
         return member
-    is_moved = goal.epoch != member.member_epoch
+    is_moved = epoch != member.member_epoch
     if not is_moved and not is_new:
         return member
     by_id = runtime.topics.by_id
     foreign = {
         topic_id
-        for topic_id, _ in goal.target
+        for topic_id, _ in partitions
         if topic_id not in by_id or by_id[topic_id].name not in member.subscribed_topic_names
     }
-    assigned = without_topics(goal.target, foreign)
+    assigned = without_topics(partitions, foreign)
     if not is_moved:
         return replace(member, assigned=assigned)
     return replace(
         member,
         state=MemberState.STABLE,
         assigned=assigned,
-        member_epoch=goal.epoch,
+        member_epoch=epoch,
         previous_member_epoch=member.member_epoch,
     )
 

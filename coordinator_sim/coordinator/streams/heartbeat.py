@@ -50,7 +50,6 @@ from coordinator_sim.coordinator.streams.target import (
     Aim,
     Question,
     assignment_settings,
-    members_with,
     updated_target,
 )
 from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, Tasks, is_contained, reported
@@ -64,7 +63,6 @@ from coordinator_sim.coordinator.streams.topology import (
 )
 from coordinator_sim.coordinator.streams.validation import LEAVING
 from coordinator_sim.coordinator.timeline import Timeline
-from coordinator_sim.coordinator.topics_refresh import has_expired
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.profiles import Profile
@@ -80,8 +78,6 @@ from coordinator_sim.trace.epoch_records import STREAMS
 
 _SECOND_EPOCH = 2
 """What follows the epoch 0 that groups of 4.2 begin with: members that wait have 1."""
-_REFRESH_MS = 2_147_483_647
-"""How long after a bump topics are not compared unless they change. Source: Integer.MAX_VALUE."""
 
 
 def handle_streams_heartbeat(
@@ -269,7 +265,11 @@ def _drafted(
     epochs = group.epochs
     configured, metadata_hash = group.configured(), epochs.metadata_hash
     names = () if epochs.topology is None else epochs.topology.required_topics()
-    if epochs.topology is None or configured is None or has_expired(runtime, group, names):
+    if (
+        epochs.topology is None
+        or configured is None
+        or group.has_metadata_expired(runtime.topics, names, runtime.wall_ms)
+    ):
         metadata_hash = runtime.topics.hash_of_all(topology.required_topics())
         is_new = epochs.topology is None or metadata_hash != epochs.metadata_hash
         if is_new or configured is None:
@@ -440,14 +440,13 @@ def _aim(runtime: Runtime, partition: Partition, draft: _Draft) -> Aim:
             settings=settings,
         )
         draft.records.append(group.group_record(begun))
-        group.refresh = (runtime.wall_ms + _REFRESH_MS, epoch)
-        group.seen_version = runtime.topics.version
+        group.set_metadata_refresh(runtime.topics, epoch, runtime.wall_ms)
     if group.is_empty:
         start_initial_delay(runtime, partition, group.group_id)
     if deviates:
         timestamp_ms = epochs.assignment_timestamp_ms
         draft.records.append(group.target_epoch_record(epoch, timestamp_ms))
-        aim = Aim(epoch, members_with(group, draft.updated)[1])
+        aim = Aim(epoch, group.with_member(draft.updated)[1])
     else:
         question = Question(group, epoch, draft.updated, draft.configured, settings)
         aim = updated_target(runtime, question, draft.records)

@@ -56,30 +56,6 @@ def assignment_settings(runtime: Runtime, group_id: str) -> dict[str, str]:
     return settings
 
 
-def members_with(
-    group: StreamsGroup, updated: StreamsMember | None
-) -> tuple[dict[str, StreamsMember], dict[str, Tasks]]:
-    """The members and their targets with one that is not in the records yet.
-
-    A static member takes the place and the target of the one whose instance id it has.
-
-    Source: UpdatedMembersAndTargetAssignmentView.addOrUpdateMember.
-    """
-    members = dict(group.members.items())
-    targets = dict(group.targets.entries)
-    if updated is None:
-        return members, targets
-    members[updated.member_id] = updated
-    if updated.instance_id is not None:
-        predecessor = group.static_members.get(updated.instance_id)
-        if predecessor is not None and predecessor != updated.member_id:
-            members.pop(predecessor, None)
-            inherited = targets.pop(predecessor, None)
-            if inherited is not None:
-                targets[updated.member_id] = inherited
-    return members, targets
-
-
 class Question(Struct, frozen=True):
     """What a target is computed of.
 
@@ -105,32 +81,20 @@ def updated_target(runtime: Runtime, question: Question, records: list[LogRecord
     """
     group, epoch, updated = question.group, question.epoch, question.updated
     epochs = group.epochs
-    is_open = epochs.assignment_epoch < epoch or runtime.profile.streams_assignment_interval
+    has_interval = runtime.profile.streams_assignment_interval
+    is_open = epochs.assignment_epoch < epoch or has_interval
     if is_open and is_delayed(runtime, group.group_id):
         return Aim(max(epochs.assignment_epoch, _FIRST_MEMBER_EPOCH), {}, _DELAYED)
-    members, known = members_with(group, updated)
+    members, before = group.with_member(updated)
     if epochs.assignment_epoch >= epoch:
-        return Aim(epochs.assignment_epoch, known)
-    if not _is_due(runtime, group.group_id, epochs.assignment_timestamp_ms):
-        return Aim(epochs.assignment_epoch, known, _TOO_SOON)
-    found = _computed(runtime, question, members, known)
-    for member_id, target in found.items():
-        if known.get(member_id) != target:
-            records.append(group.target_record(member_id, target))
-    now_ms = runtime.wall_ms if runtime.profile.streams_assignment_interval else 0
-    records.append(group.target_epoch_record(epoch, now_ms))
+        return Aim(epochs.assignment_epoch, before)
+    interval_ms = runtime.config_of(group.group_id).group_streams_assignment_interval_ms
+    if has_interval and not group.is_target_due(runtime.wall_ms, interval_ms):
+        return Aim(epochs.assignment_epoch, before, _TOO_SOON)
+    found = _computed(runtime, question, members, before)
+    now_ms = runtime.wall_ms if has_interval else 0
+    records += group.target_records(found, before, epoch, now_ms)
     return Aim(epoch, found)
-
-
-def _is_due(runtime: Runtime, group_id: str, computed_ms: int) -> bool:
-    """Whether enough time has passed since the last target.
-
-    Source: GroupMetadataManager.canComputeNextTargetAssignment.
-    """
-    if not runtime.profile.streams_assignment_interval:
-        return True
-    interval_ms = runtime.config_of(group_id).group_streams_assignment_interval_ms
-    return not computed_ms or not interval_ms or runtime.wall_ms >= computed_ms + interval_ms
 
 
 def _computed(
