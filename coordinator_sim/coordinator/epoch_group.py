@@ -140,16 +140,6 @@ class RecordTypes(Struct, frozen=True, kw_only=True):
     nothing: Mapping[str, object]
 
 
-def record(key: LogKey, value: LogValue) -> LogRecord:
-    """Make a record of such a group; all of them have version 0."""
-    return LogRecord(key, value, 0)
-
-
-def tombstone(key: LogKey) -> LogRecord:
-    """Make a tombstone of such a group."""
-    return LogRecord(key, None, 0)
-
-
 MemberT = TypeVar("MemberT", bound=EpochMember)
 TargetT = TypeVar("TargetT")
 EpochsT = TypeVar("EpochsT", bound=GroupEpochs)
@@ -322,23 +312,27 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         old = self.members.get(member.member_id)
         self.members.put(member.member_id, member)
         self._replace(old, member)
+        if old is not None and old.instance_id is not None and self._forgets_instance():
+            self.static_members.remove(old.instance_id)
+        if member.instance_id is not None:
+            self.static_members.put(member.instance_id, member.member_id)
 
     def remove_member(self, member_id: str) -> None:
         """Remove a member, if it is there."""
         old = self.members.remove(member_id)
-        if old is not None:
-            self._replace(old, None)
+        if old is None:
+            return
+        self._replace(old, None)
+        if old.instance_id is not None:
+            self.static_members.remove(old.instance_id)
 
     @abstractmethod
     def _replace(self, old: MemberT | None, new: MemberT | None) -> None:
         """Do what follows when a member comes, changes or goes."""
 
-    def _move_instance(self, old: MemberT | None, new: MemberT | None, *, forgets: bool) -> None:
-        """Let the instance id of a member name what it is now."""
-        if forgets and old is not None and old.instance_id is not None:
-            self.static_members.remove(old.instance_id)
-        if new is not None and new.instance_id is not None:
-            self.static_members.put(new.instance_id, new.member_id)
+    def _forgets_instance(self) -> bool:
+        """Whether a member that takes another instance id gives up the one that it had."""
+        return True
 
     @abstractmethod
     def _update_state(self, epochs: EpochsT) -> None:
@@ -374,14 +368,13 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
     def target_epoch_record(self, epoch: int, timestamp_ms: int) -> LogRecord:
         """For which epoch of the group the target was computed, and when."""
         types = self.record_types
-        return record(
-            types.target_epoch_key(self.group_id), types.target_epoch_value(epoch, timestamp_ms)
-        )
+        value = types.target_epoch_value(epoch, timestamp_ms)
+        return LogRecord(types.target_epoch_key(self.group_id), value)
 
     def target_records(
         self,
         targets: Mapping[str, TargetT],
-        before: Mapping[str, TargetT],
+        before: Mapping[str, TargetT | None],
         epoch: int,
         timestamp_ms: int,
     ) -> list[LogRecord]:
@@ -392,18 +385,15 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         changed = [
             self.target_record(member_id, target)
             for member_id, target in targets.items()
-            if not self._is_same_target(target, before.get(member_id))
+            if before.get(member_id) != target
         ]
         return [*changed, self.target_epoch_record(epoch, timestamp_ms)]
-
-    def _is_same_target(self, one: TargetT, other: TargetT | None) -> bool:
-        return one == other
 
     def member_tombstones(self, member_id: str) -> tuple[LogRecord, ...]:
         """Remove a member: a load wants what it has and shall have to go first."""
         types = self.record_types
         keys = (types.assignment_key, types.target_key, types.member_key)
-        return tuple([tombstone(key(self.group_id, member_id)) for key in keys])
+        return tuple([LogRecord(key(self.group_id, member_id), None) for key in keys])
 
     def tombstones(self, renamed: Mapping[str, str] = {}) -> tuple[LogRecord, ...]:
         """Remove the group with all that is in it.
@@ -423,7 +413,7 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
             *self._other_keys(),
             types.group_key(name),
         )
-        return tuple(tombstone(key) for key in keys)
+        return tuple(LogRecord(key, None) for key in keys)
 
     def _other_keys(self) -> tuple[LogKey, ...]:
         """The keys of other records, whose tombstones come before the group's."""
@@ -444,10 +434,13 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         Source: GroupMetadataManager.replay.
         """
         types, kind = self.record_types, type(key)
-        if kind is types.member_key:
-            self._replay_member(key.member_id, value)
-        elif kind is types.assignment_key:
-            self._replay_assignment(key.member_id, value)
+        if kind in (types.member_key, types.assignment_key):
+            is_metadata = kind is types.member_key
+            if value is not None:
+                update = types.with_metadata if is_metadata else types.with_assignment
+                self.put_member(update(self.joined(key.member_id), value))
+            elif (member := self.members.get(key.member_id)) is not None:
+                self._replay_tombstone(member, is_metadata=is_metadata)
         elif kind is types.target_key:
             if value is None:
                 self.targets.remove(key.member_id)
@@ -473,32 +466,21 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
         member = self.members.get(member_id)
         return self.record_types.new_member(member_id) if member is None else member
 
-    def _replay_member(self, member_id: str, value: object | None) -> None:
-        """Update a member, or remove one whose other records are gone, if it is there.
+    def _replay_tombstone(self, member: MemberT, *, is_metadata: bool) -> None:
+        """Let a member have nothing, or remove one whose other records are gone.
 
         Source: GroupMetadataManager.replay of the three types of member metadata.
         """
-        if value is not None:
-            self.put_member(self.record_types.with_metadata(self.joined(member_id), value))
-            return
-        member = self.members.get(member_id)
-        if member is None:
+        member_id = member.member_id
+        if not is_metadata:
+            left = {"member_epoch": LEAVE_EPOCH, "previous_member_epoch": LEAVE_EPOCH}
+            self.put_member(replace(member, **left, **self.record_types.nothing))
             return
         if member.member_epoch != LEAVE_EPOCH:
             raise self._contradiction(f"member {member_id} is removed while it has an epoch")
         if member_id in self.targets:
             raise self._contradiction(f"member {member_id} is removed while it has a target")
         self.remove_member(member_id)
-
-    def _replay_assignment(self, member_id: str, value: object | None) -> None:
-        types = self.record_types
-        if value is not None:
-            self.put_member(types.with_assignment(self.joined(member_id), value))
-            return
-        member = self.members.get(member_id)
-        if member is not None:
-            left = {"member_epoch": LEAVE_EPOCH, "previous_member_epoch": LEAVE_EPOCH}
-            self.put_member(replace(member, **left, **types.nothing))
 
     @abstractmethod
     def _target_from(self, value: Any) -> TargetT:  # noqa: ANN401 - of the group's records

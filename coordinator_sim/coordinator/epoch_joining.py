@@ -15,7 +15,6 @@ from coordinator_sim.coordinator.epoch_group import (
     JOIN_EPOCH,
     STATIC_LEAVE_EPOCH,
     EpochGroup,
-    EpochMember,
     EpochsT,
     MemberT,
     TargetT,
@@ -23,7 +22,8 @@ from coordinator_sim.coordinator.epoch_group import (
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     fenced_epoch,
-    member_of,
+    fenced_instance,
+    unknown_instance,
     unknown_member,
     unreleased_instance,
 )
@@ -42,28 +42,67 @@ class Found(Struct, Generic[MemberT], frozen=True):
     replaced_id: str | None = None
 
 
+def member_of(
+    group: EpochGroup[MemberT, TargetT, EpochsT], member_id: str, instance_id: str | None
+) -> MemberT | Refusal:
+    """The member that a request names; a static one must own its instance id."""
+    if instance_id is None:
+        member = group.members.entries.get(member_id)
+        return unknown_member(group.group_id, member_id) if member is None else member
+    lost_id = group.lost_member(instance_id)
+    if lost_id is not None:
+        return unknown_member(group.group_id, lost_id)
+    member = group.static_member(instance_id)
+    if member is None:
+        return unknown_instance(instance_id)
+    if member.member_id != member_id:
+        return fenced_instance(instance_id, member_id, member.member_id)
+    return member
+
+
 def found_member(
     group: EpochGroup[MemberT, TargetT, EpochsT],
     request: Heartbeat,
     new: MemberT,
-    epoch_refusal: Callable[[MemberT], Refusal | None],
+    has_no_more: Callable[[MemberT], bool],
+    *,
+    rejoins: bool,
 ) -> Found[MemberT] | Refusal:
     """The member of a heartbeat, its epoch checked.
+
+    A member whose last answer was lost repeats its previous epoch, and reports no more than it has.
 
     Args:
         group: As it is.
         request: The heartbeat.
         new: A new member with the id of the request, or one that was made for it.
-        epoch_refusal: Why the epoch of the heartbeat is refused for a member; None if it is not.
+        has_no_more: Whether the heartbeat reports no more than that member has.
+        rejoins: Whether a member may join again at any epoch.
     """
-    member_id, instance_id = new.member_id, request.instance_id
-    if request.member_epoch != JOIN_EPOCH:
-        member = member_of(group, member_id, instance_id)
-        return member if isinstance(member, Refusal) else epoch_refusal(member) or Found(member)
-    if instance_id is None:
-        member = group.members.entries.get(member_id, new)
-        return epoch_refusal(member) or Found(member)
-    lost_id = group.lost_member(instance_id)
+    member_id, instance_id, received = new.member_id, request.instance_id, request.member_epoch
+    joins = received == JOIN_EPOCH
+    if joins and instance_id is not None:
+        return _joining_static_member(group, new, instance_id)
+    found: MemberT | Refusal
+    if joins:
+        found = group.members.entries.get(member_id, new)
+    else:
+        found = member_of(group, member_id, instance_id)
+    if isinstance(found, Refusal):
+        return found
+    current = found.member_epoch
+    if received == current or (joins and rejoins):
+        return Found(found)
+    is_previous = received == found.previous_member_epoch and received < current
+    if is_previous and has_no_more(found):
+        return Found(found)
+    return fenced_epoch(group.group_type, received, current)
+
+
+def _joining_static_member(
+    group: EpochGroup[MemberT, TargetT, EpochsT], new: MemberT, instance_id: str
+) -> Found[MemberT] | Refusal:
+    member_id, lost_id = new.member_id, group.lost_member(instance_id)
     if lost_id is not None:
         return unknown_member(group.group_id, lost_id)
     owner = group.static_member(instance_id)
@@ -89,24 +128,3 @@ def replacing_member(
         group.assignment_record(new),
     )
     return Found(new, records, old.member_id if old.member_id != member_id else None)
-
-
-def epoch_refusal(
-    group_type: str, member: EpochMember, received: int, has_no_more: Callable[[], bool]
-) -> Refusal | None:
-    """Why the epoch of a heartbeat is refused; None if it is not.
-
-    A member whose last answer was lost repeats its previous epoch, and reports no more than it has.
-
-    Args:
-        group_type: The type of the group.
-        member: The member.
-        received: The epoch of its heartbeat.
-        has_no_more: Whether it reports no more than it has.
-    """
-    current = member.member_epoch
-    if received == current:
-        return None
-    if received == member.previous_member_epoch and received < current and has_no_more():
-        return None
-    return fenced_epoch(group_type, received, current)

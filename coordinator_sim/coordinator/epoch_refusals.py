@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from coordinator_sim.coordinator.epoch_group import EpochGroup, EpochsT, MemberT, TargetT
+from coordinator_sim.coordinator.epoch_group import EpochGroup
 from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.kafka.errors import ErrorCode
 
@@ -129,24 +129,6 @@ def group_of_type(
     if found is None:
         return no_such_group(group_id)
     return other_type(group_type.group_type, group_id)
-
-
-def member_of(
-    group: EpochGroup[MemberT, TargetT, EpochsT], member_id: str, instance_id: str | None
-) -> MemberT | Refusal:
-    """The member that a request names; a static one must own its instance id."""
-    if instance_id is None:
-        member = group.members.get(member_id)
-        return unknown_member(group.group_id, member_id) if member is None else member
-    lost_id = group.lost_member(instance_id)
-    if lost_id is not None:
-        return unknown_member(group.group_id, lost_id)
-    member = group.static_member(instance_id)
-    if member is None:
-        return unknown_instance(instance_id)
-    if member.member_id != member_id:
-        return fenced_instance(instance_id, member_id, member.member_id)
-    return member
 
 
 # -- of a consumer group that was a classic one, or becomes one ----------------------------------

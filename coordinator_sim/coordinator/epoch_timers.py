@@ -52,11 +52,6 @@ class MemberTimeout:
     kind: TimerKind = TimerKind.CONSUMER_SESSION
     epoch: int | None = None
 
-    @property
-    def key(self) -> TimerKey:
-        """The name of the timer."""
-        return TimerKey(self.kind, self.group_id, self.member_id)
-
 
 @dataclass(slots=True, frozen=True)
 class RetryTimeout:
@@ -75,8 +70,9 @@ class RetryTimeout:
 
 def _arm(runtime: Runtime, timeout: MemberTimeout, delay_ms: int) -> None:
     """Arm a timer of a member, in place of the one of the same name."""
+    key = TimerKey(timeout.kind, timeout.group_id, timeout.member_id)
     deadline_ms = runtime.now_ms + delay_ms
-    runtime.timers.schedule(timeout.key, deadline_ms, now_ms=runtime.now_ms, data=timeout)
+    runtime.timers.schedule(key, deadline_ms, now_ms=runtime.now_ms, data=timeout)
 
 
 def start_session(
@@ -118,7 +114,7 @@ def start_joining(
     """Give a classic member that has to join again its rebalance timeout, once."""
     kind = TimerKind.CONSUMER_JOIN
     timeout = MemberTimeout(partition, type(group), group.group_id, member.member_id, kind)
-    if runtime.timers.get(timeout.key) is None:
+    if runtime.timers.get(TimerKey(kind, group.group_id, member.member_id)) is None:
         _arm(runtime, timeout, member.rebalance_timeout_ms)
 
 

@@ -56,7 +56,7 @@ class LogRecord(Struct, frozen=True, gc=False):
 
     key: LogKey
     value: LogValue | None
-    value_version: int
+    value_version: int = 0
     legacy_key: bool = False
 
 

@@ -11,9 +11,11 @@ Source: kafka 4.4, group-coordinator/.../modern/ModernGroup.java and
 modern/consumer/ConsumerGroup.java.
 """
 
+from collections.abc import Iterable
 from enum import Enum, unique
 from typing import Any, ClassVar, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.member import (
@@ -25,9 +27,10 @@ from coordinator_sim.coordinator.consumer.member import (
 )
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.epoch_group import RecordTypes, record, tombstone
+from coordinator_sim.coordinator.epoch_group import RecordTypes
 from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, is_homogeneous
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
+from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
 from coordinator_sim.kafka.partitioning import java_string_hash
@@ -71,6 +74,22 @@ class ConsumerGroupState(Enum):
     RECONCILING = "Reconciling"
     STABLE = "Stable"
     DEAD = "Dead"
+
+
+class TopicsSeen(Struct, frozen=True):
+    """What a look at the topics found.
+
+    Args:
+        has_changed: Whether they are not as they were.
+        metadata_hash: For the record of the epoch; 0 where topics have a record of their own.
+        records: That record, where it is to be written; it comes before the epoch's.
+        topics: What it says; None where there is a hash.
+    """
+
+    has_changed: bool
+    metadata_hash: int = 0
+    records: tuple[LogRecord, ...] = ()
+    topics: tuple[TopicMetadata, ...] | None = None
 
 
 class ConsumerGroupEpochs(ModernEpochs, frozen=True, kw_only=True, gc=False):
@@ -169,6 +188,32 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         pending = member.pending_revocation.get(topic_id, {})
         return {**pending, **member.assigned.get(topic_id, {})}
 
+    def topics_seen(self, topics: KnownTopics, names: Iterable[str]) -> TopicsSeen:
+        """Compare topics with those that the group's epoch was written with.
+
+        From 4.1 on a hash of them stands in the record of the epoch; before, a record of its own
+        has them by name, id and number of partitions.
+
+        Args:
+            topics: Of the cluster.
+            names: What members will subscribe to; those that do not exist count for nothing.
+
+        Source: ModernGroup.computeMetadataHash; 4.0, ModernGroup.computeSubscriptionMetadata and
+        GroupMetadataManager.consumerGroupHeartbeat.
+        """
+        if self.profile.consumer_hashes_topics:
+            metadata_hash = topics.hash_of_all(names)
+            return TopicsSeen(metadata_hash != self.epochs.metadata_hash, metadata_hash)
+        by_name = topics.by_name
+        existing = sorted((name for name in names if name in by_name), key=java_string_key)
+        found = tuple(
+            TopicMetadata(by_name[name].topic_id, name, by_name[name].partition_count)
+            for name in existing
+        )
+        if found == self.epochs.topics:
+            return TopicsSeen(has_changed=False, topics=found)
+        return TopicsSeen(has_changed=True, records=(self.topics_record(found),), topics=found)
+
     def regex_topics(self, regex: str | None) -> frozenset[str]:
         """The topics that an expression matched; none while that is not known."""
         found = self.resolved.get(regex) if regex else None
@@ -196,10 +241,8 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         old = self.resolved.remove(regex)
         if resolved is not None:
             self.resolved.put(regex, resolved)
-        if old is not None:
-            self._count_topics(old.topics, -1, by_name=False)
-        if resolved is not None:
-            self._count_topics(resolved.topics, 1, by_name=False)
+        matched = () if resolved is None else resolved.topics
+        self._count_topics(() if old is None else old.topics, matched, by_name=False)
 
     # -- records ---------------------------------------------------------------------------
 
@@ -217,18 +260,18 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
             server_assignor=member.server_assignor,
             classic_member_metadata=member.classic,
         )
-        return record(ConsumerGroupMemberMetadataKey(self.group_id, member.member_id), value)
+        return LogRecord(ConsumerGroupMemberMetadataKey(self.group_id, member.member_id), value)
 
     def group_record(self, epoch: int, metadata_hash: int) -> LogRecord:
         """Make the record of another epoch of the group."""
         value = ConsumerGroupMetadataValue(epoch, metadata_hash)
-        return record(ConsumerGroupMetadataKey(self.group_id), value)
+        return LogRecord(ConsumerGroupMetadataKey(self.group_id), value)
 
     def target_record(self, member_id: str, target: Target) -> LogRecord:
         """Make the record of what a member shall have."""
         topics = tuple(TopicPartition(topic_id, target[topic_id]) for topic_id in sorted(target))
         value = ConsumerGroupTargetAssignmentMemberValue(topics)
-        return record(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
+        return LogRecord(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
 
     def assignment_record(self, member: ConsumerMember) -> LogRecord:
         """Make the record of what a member has, with its epochs where those are stored."""
@@ -240,7 +283,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
             partitions_pending_revocation=self._stored(member.pending_revocation),
         )
         key = ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member.member_id)
-        return record(key, value)
+        return LogRecord(key, value)
 
     def _stored(self, held: Epochs) -> tuple[TopicPartitions, ...]:
         topics = []
@@ -248,8 +291,8 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
             epochs = held[topic_id]
             partitions = tuple(sorted(epochs))
             stored = tuple(epochs[index] for index in partitions)
-            with_epochs = stored if self.has_assignment_epochs else None
-            topics.append(TopicPartitions(topic_id, partitions, with_epochs))
+            has_epochs = self.profile.consumer_stores_assignment_epochs
+            topics.append(TopicPartitions(topic_id, partitions, stored if has_epochs else None))
         return tuple(topics)
 
     def regex_record(self, regex: str, resolved: ResolvedRegex) -> LogRecord:
@@ -259,20 +302,20 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
             version=resolved.version,
             timestamp=resolved.timestamp_ms,
         )
-        return record(ConsumerGroupRegularExpressionKey(self.group_id, regex), value)
+        return LogRecord(ConsumerGroupRegularExpressionKey(self.group_id, regex), value)
 
     def regex_tombstone(self, regex: str) -> LogRecord:
         """Make the tombstone of an expression that no member subscribes by."""
-        return tombstone(ConsumerGroupRegularExpressionKey(self.group_id, regex))
+        return LogRecord(ConsumerGroupRegularExpressionKey(self.group_id, regex), None)
 
     def topics_record(self, topics: tuple[TopicMetadata, ...]) -> LogRecord:
         """Make the record of the group's topics, in releases without a hash of them."""
         value = ConsumerGroupPartitionMetadataValue(topics)
-        return record(ConsumerGroupPartitionMetadataKey(self.group_id), value)
+        return LogRecord(ConsumerGroupPartitionMetadataKey(self.group_id), value)
 
     def topics_tombstone(self) -> LogRecord:
         """The topics of the group are stored as a hash now, or the group goes."""
-        return tombstone(ConsumerGroupPartitionMetadataKey(self.group_id))
+        return LogRecord(ConsumerGroupPartitionMetadataKey(self.group_id), None)
 
     def _other_keys(self) -> tuple[ConsumerGroupKey, ...]:
         regexes = self.resolved.keys()
@@ -308,9 +351,10 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         if new is not None:
             self._take(new, new.assigned)
             self._take(new, new.pending_revocation)
-        forgets = new is None or self.profile.consumer_forgets_old_instance
-        self._move_instance(old, new, forgets=forgets)
         self._derive(old, new)
+
+    def _forgets_instance(self) -> bool:
+        return self.profile.consumer_forgets_old_instance
 
     def _count(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         """Count topics, assignors and expressions of a member that changes."""

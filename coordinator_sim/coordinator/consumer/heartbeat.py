@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.joining import (
-    found_consumer_member,
     full_group,
     new_member_id,
 )
@@ -21,12 +20,14 @@ from coordinator_sim.coordinator.consumer.member import (
     ConsumerMember,
     Epochs,
     Owned,
+    is_subset,
 )
 from coordinator_sim.coordinator.consumer.regex import change_regex
 from coordinator_sim.coordinator.consumer.updating import Draft, assignor_of, goal_of, reconciled
 from coordinator_sim.coordinator.consumer.upgrade import upgraded
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_joining import found_member
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     other_type,
@@ -94,7 +95,13 @@ def _beat(
         return refusal
     member_id = request.member_id or new_member_id(runtime)
     owned = None if request.topic_partitions is None else _owned(request.topic_partitions)
-    found = found_consumer_member(group, request, member_id, owned)
+    found = found_member(
+        group,
+        request,
+        ConsumerMember(member_id=member_id),
+        lambda member: is_subset(owned, member.assigned),
+        rejoins=runtime.profile.consumer_rejoins_with_epoch_zero,
+    )
     if isinstance(found, Refusal):
         return found
     records += found.records

@@ -9,25 +9,19 @@ from base64 import urlsafe_b64encode
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.member import (
     ConsumerMember,
-    Owned,
-    is_subset,
 )
-from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
 from coordinator_sim.coordinator.epoch_joining import (
     Found,
-    epoch_refusal,
-    found_member,
+    member_of,
     replacing_member,
 )
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     group_is_full,
-    member_of,
     unknown_member,
 )
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from coordinator_sim.trace.epoch_records import CONSUMER
 
 
@@ -57,30 +51,6 @@ def new_member_id(runtime: Runtime) -> str:
         is_refused = "-" in text if runtime.profile.uuids_without_dash else text[0] == "-"
         if not is_refused:
             return text
-
-
-def found_consumer_member(
-    group: ConsumerGroup,
-    request: ConsumerGroupHeartbeatRequest,
-    member_id: str,
-    owned: Owned | None,
-) -> Found[ConsumerMember] | Refusal:
-    """The member of a heartbeat, its epoch checked.
-
-    Args:
-        group: As it is.
-        request: The heartbeat.
-        member_id: Of the request, or one that was made for it.
-        owned: What the member reports to have.
-    """
-    received = request.member_epoch
-
-    def refusal_of(member: ConsumerMember) -> Refusal | None:
-        if received == JOIN_EPOCH and group.profile.consumer_rejoins_with_epoch_zero:
-            return None
-        return epoch_refusal(CONSUMER, member, received, lambda: is_subset(owned, member.assigned))
-
-    return found_member(group, request, ConsumerMember(member_id=member_id), refusal_of)
 
 
 def found_classic_member(

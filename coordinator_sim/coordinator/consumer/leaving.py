@@ -15,13 +15,12 @@ from coordinator_sim.coordinator.consumer.member import (
     NONE_OWNED,
     ConsumerMember,
 )
-from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
 from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME
+from coordinator_sim.coordinator.epoch_joining import member_of
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     group_of_type,
-    member_of,
     no_downgrade,
 )
 from coordinator_sim.coordinator.epoch_timers import cancel_member_timers
@@ -103,7 +102,7 @@ def fence_members(
         records.append(group.regex_tombstone(regex))
         topics.step(group.regex_topics(regex), -1, by_name=False)
     epoch = group.epochs.group_epoch + 1
-    seen = topics_seen(runtime, group, topics.counts)
+    seen = group.topics_seen(runtime.topics, topics.counts)
     records += [*seen.records, group.group_record(epoch, seen.metadata_hash)]
     is_last = len(members) == len(group.members)
     if is_last and runtime.profile.consumer_empty_group_is_assigned:

@@ -18,7 +18,6 @@ import re2
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.member import ConsumerMember
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
-from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.coordinator.epoch_tracing import trace_scan
@@ -273,7 +272,7 @@ class _Resolved:
                 topics.step(known, -1, by_name=False)
                 topics.step(resolved.topics, 1, by_name=False)
             records.append(group.regex_record(regex, resolved))
-        seen = topics_seen(runtime, group, topics.counts)
+        seen = group.topics_seen(runtime.topics, topics.counts)
         records += seen.records
         if bumps or seen.has_changed:
             epoch = group.epochs.group_epoch + 1

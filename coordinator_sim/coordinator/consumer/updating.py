@@ -18,7 +18,6 @@ from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
 from coordinator_sim.coordinator.consumer.reconciliation import Goal, Reconciliation
 from coordinator_sim.coordinator.consumer.regex import RegexChange
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts
-from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.coordinator.epoch_timers import start_rebalance
 from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
@@ -100,9 +99,8 @@ def compared_topics(draft: Draft) -> tuple[int, bool]:
             or _assignor_changed(draft)
             or epochs.group_epoch == 0 == draft.runtime.profile.consumer_first_epoch
         )
-    topics, wall_ms = draft.runtime.topics, draft.runtime.wall_ms
-    names = draft.group.topic_counts.entries
-    if bumps or draft.group.has_metadata_expired(topics, names, wall_ms):
+    runtime, names = draft.runtime, draft.group.topic_counts.entries
+    if bumps or draft.group.has_metadata_expired(runtime.topics, names, runtime.wall_ms):
         return _compare_topics(draft, bumps=bumps)
     return epochs.group_epoch, epochs.is_homogeneous
 
@@ -130,7 +128,7 @@ def _compare_topics(draft: Draft, *, bumps: bool) -> tuple[int, bool]:
     instance_id = updated.instance_id
     is_known = updated.member_id in group.members or instance_id in group.static_members
     count = len(group.members) + (not is_known)
-    seen = topics_seen(runtime, group, topics.counts)
+    seen = group.topics_seen(runtime.topics, topics.counts)
     draft.records.extend(seen.records)
     epoch = epochs.group_epoch
     if bumps or seen.has_changed:
@@ -173,7 +171,11 @@ def _target(draft: Draft, epoch: int, *, alike: bool) -> tuple[int, Target] | Re
     """The epoch and the target that the member goes to: the last one, or one computed now."""
     runtime, group, updated = draft.runtime, draft.group, draft.updated
     epochs = group.epochs
-    if epochs.assignment_epoch >= epoch or not _is_due(draft):
+    if epochs.assignment_epoch >= epoch:
+        return epochs.assignment_epoch, group.target_of(updated)
+    interval_ms = runtime.config_of(group.group_id).group_consumer_assignment_interval_ms
+    has_interval = runtime.profile.consumer_assignment_interval
+    if has_interval and not group.is_target_due(runtime.wall_ms, interval_ms):
         return epochs.assignment_epoch, group.target_of(updated)
     members, targets = group.with_member(updated)
     try:
@@ -185,7 +187,7 @@ def _target(draft: Draft, epoch: int, *, alike: bool) -> tuple[int, Target] | Re
         )
     follows = runtime.profile.consumer_target_follows_replacement
     before = targets if follows else group.targets.entries
-    now_ms = runtime.wall_ms if runtime.profile.consumer_assignment_interval else 0
+    now_ms = runtime.wall_ms if has_interval else 0
     draft.records.extend(group.target_records(found, before, epoch, now_ms))
     return epoch, found[updated.member_id]
 
@@ -265,14 +267,6 @@ def _assigned_by_own(
         for topic in found
     }
     return assigned_by_own(assignor, epoch, named, specs)
-
-
-def _is_due(draft: Draft) -> bool:
-    """Whether enough time has passed since the last target."""
-    runtime, group = draft.runtime, draft.group
-    interval_ms = runtime.config_of(group.group_id).group_consumer_assignment_interval_ms
-    has_interval = runtime.profile.consumer_assignment_interval
-    return not has_interval or group.is_target_due(runtime.wall_ms, interval_ms)
 
 
 def reconciled(

@@ -18,7 +18,6 @@ from coordinator_sim.coordinator.consumer.embedded import (
 )
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
 from coordinator_sim.coordinator.consumer.member import ConsumerMember
-from coordinator_sim.coordinator.consumer.topics_seen import topics_seen
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     custom_assignor,
@@ -117,7 +116,7 @@ def _converted(runtime: Runtime, classic: Group) -> ConsumerGroup:
         converted, target = _member(runtime, classic, member)
         group.targets.put(member.member_id, target)
         group.put_member(converted)
-    seen = topics_seen(runtime, group, group.topic_counts.entries)
+    seen = group.topics_seen(runtime.topics, group.topic_counts.entries)
     group.set_group_epoch(generation_id, seen.metadata_hash)
     group.set_topics(seen.topics)
     return group

@@ -146,12 +146,12 @@ class ModernGroup(EpochGroup[ModernMemberT, TargetT, ModernEpochsT]):
         before = () if old is None else old.subscribed_topic_names
         after = () if new is None else new.subscribed_topic_names
         if set(before) != set(after):
-            self._count_topics(before, -1, by_name=True)
-            self._count_topics(after, 1, by_name=True)
+            self._count_topics(before, after, by_name=True)
 
-    def _count_topics(self, topics: Iterable[str], step: int, *, by_name: bool) -> None:
+    def _count_topics(self, old: Iterable[str], new: Iterable[str], *, by_name: bool) -> None:
         counts = self.topic_counts
-        for topic in sorted(topics):
+        steps = [*((topic, -1) for topic in sorted(old)), *((topic, 1) for topic in sorted(new))]
+        for topic, step in steps:
             after = _stepped(counts.entries.get(topic), step, by_name=by_name)
             if after is None:
                 counts.remove(topic)

@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target, as_target, held
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.epoch_group import RecordTypes, record
+from coordinator_sim.coordinator.epoch_group import RecordTypes
 from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, is_homogeneous
 from coordinator_sim.coordinator.share.member import (
     NO_TARGET,
     ShareMember,
-    is_same,
     with_assignment,
     with_metadata,
 )
@@ -136,18 +135,18 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
             client_host=member.client_host,
             subscribed_topic_names=names,
         )
-        return record(ShareGroupMemberMetadataKey(self.group_id, member.member_id), value)
+        return LogRecord(ShareGroupMemberMetadataKey(self.group_id, member.member_id), value)
 
     def group_record(self, epoch: int, metadata_hash: int) -> LogRecord:
         """Make the record of another epoch of the group."""
         value = ShareGroupMetadataValue(epoch, metadata_hash)
-        return record(ShareGroupMetadataKey(self.group_id), value)
+        return LogRecord(ShareGroupMetadataKey(self.group_id), value)
 
     def target_record(self, member_id: str, target: Target) -> LogRecord:
         """Make the record of what a member shall have."""
         topics = tuple(TopicPartition(topic_id, partitions) for topic_id, partitions in target)
         value = ShareGroupTargetAssignmentMemberValue(topics)
-        return record(ShareGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
+        return LogRecord(ShareGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
 
     def assignment_record(self, member: ShareMember) -> LogRecord:
         """Make the record of what a member has."""
@@ -160,10 +159,7 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
             ),
         )
         key = ShareGroupCurrentMemberAssignmentKey(self.group_id, member.member_id)
-        return record(key, value)
-
-    def _is_same_target(self, one: Target, other: Target | None) -> bool:
-        return other is not None and is_same(one, other)
+        return LogRecord(key, value)
 
     def _other_keys(self) -> tuple[ShareGroupKey, ...]:
         return (ShareGroupStatePartitionMetadataKey(self.group_id),)
@@ -175,4 +171,4 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
 
 def state_record(group_id: str, value: ShareGroupStatePartitionMetadataValue) -> LogRecord:
     """Make the record of the partitions whose state the share coordinator keeps."""
-    return record(ShareGroupStatePartitionMetadataKey(group_id), value)
+    return LogRecord(ShareGroupStatePartitionMetadataKey(group_id), value)

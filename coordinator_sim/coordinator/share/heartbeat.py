@@ -234,10 +234,11 @@ def _target(
     Source: GroupMetadataManager.maybeUpdateTargetAssignment; modern/TargetAssignmentBuilder.java.
     """
     epoch, epochs = subscribed.epoch, group.epochs
+    if epochs.assignment_epoch >= epoch:
+        return epochs.assignment_epoch, group.target_of(updated)
     interval_ms = runtime.config_of(group.group_id).group_share_assignment_interval_ms
     has_interval = runtime.profile.consumer_assignment_interval
-    is_due = not has_interval or group.is_target_due(runtime.wall_ms, interval_ms)
-    if epochs.assignment_epoch >= epoch or not is_due:
+    if has_interval and not group.is_target_due(runtime.wall_ms, interval_ms):
         return epochs.assignment_epoch, group.target_of(updated)
     members, _ = group.with_member(updated)
     by_name = runtime.topics.by_name
@@ -260,7 +261,11 @@ def _target(
     found = runtime.assignors.share(specs, topics, is_homogeneous=subscribed.is_homogeneous)
     targets = {name: found.get(name, NO_TARGET) for name in java_hash_order(members)}
     now_ms = runtime.wall_ms if has_interval else 0
-    records += group.target_records(targets, group.targets.entries, epoch, now_ms)
+    before = {
+        name: targets[name] if name in targets and is_same(targets[name], target) else target
+        for name, target in group.targets.entries.items()
+    }
+    records += group.target_records(targets, before, epoch, now_ms)
     return epoch, targets[updated.member_id]
 
 

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.epoch_group import UNKNOWN_TIME
-from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type, member_of
+from coordinator_sim.coordinator.epoch_joining import member_of
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.epoch_timers import cancel_member_timers
 from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, Runtime

@@ -19,8 +19,6 @@ from coordinator_sim.coordinator.epoch_group import (
     EpochGroup,
     GroupEpochs,
     RecordTypes,
-    record,
-    tombstone,
 )
 from coordinator_sim.coordinator.streams.member import (
     NO_TOPOLOGY_EPOCH,
@@ -264,7 +262,7 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
             user_endpoint=member.user_endpoint,
             client_tags=tuple(KeyValue(key, tags[key]) for key in ordered),
         )
-        return record(StreamsGroupMemberMetadataKey(self.group_id, member.member_id), value)
+        return LogRecord(StreamsGroupMemberMetadataKey(self.group_id, member.member_id), value)
 
     def group_record(self, epochs: StreamsGroupEpochs) -> LogRecord:
         """Make the record of another epoch of the group."""
@@ -278,7 +276,7 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
                 LastAssignmentConfig(key, settings[key]) for key in ordered
             ),
         )
-        return record(StreamsGroupMetadataKey(self.group_id), value)
+        return LogRecord(StreamsGroupMetadataKey(self.group_id), value)
 
     def epoch_record(self) -> LogRecord:
         """Make the record of the current epoch."""
@@ -286,14 +284,14 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
 
     def topology_record(self, value: StreamsGroupTopologyValue) -> LogRecord:
         """Make the record of the topology that the group runs."""
-        return record(StreamsGroupTopologyKey(self.group_id), value)
+        return LogRecord(StreamsGroupTopologyKey(self.group_id), value)
 
     def target_record(self, member_id: str, target: Tasks) -> LogRecord:
         """Make the record of what a member shall have."""
         value = StreamsGroupTargetAssignmentMemberValue(
             sorted_tasks(target.active), sorted_tasks(target.standby), sorted_tasks(target.warmup)
         )
-        return record(StreamsGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
+        return LogRecord(StreamsGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
 
     def assignment_record(self, member: StreamsMember) -> LogRecord:
         """Make the record of what a member has."""
@@ -302,11 +300,11 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
             member.member_epoch, member.previous_member_epoch, int(member.state), *has, *gives_up
         )
         key = StreamsGroupCurrentMemberAssignmentKey(self.group_id, member.member_id)
-        return record(key, value)
+        return LogRecord(key, value)
 
     def tombstones(self, renamed: Mapping[str, str] = {}) -> tuple[LogRecord, ...]:
         """Remove the group with all that is in it; its topology goes last."""
-        last = tombstone(StreamsGroupTopologyKey(self.group_id))
+        last = LogRecord(StreamsGroupTopologyKey(self.group_id), None)
         return (*super().tombstones(renamed), last)
 
     def _target_from(self, value: StreamsGroupTargetAssignmentMemberValue) -> Tasks:
@@ -345,7 +343,6 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
         if new is not None and new.process_id is not None:
             self._take(new.assigned, new.process_id)
             self._take(new.pending_revocation, new.process_id)
-        self._move_instance(old, new, forgets=True)
         count = self._counted(old, new)
         self._update_state(replace(self.epochs, unreconciled_count=count))
         for member in (old, new):

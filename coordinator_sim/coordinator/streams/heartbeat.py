@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
-from coordinator_sim.coordinator.epoch_joining import Found, epoch_refusal, found_member
+from coordinator_sim.coordinator.epoch_joining import Found, found_member
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     group_is_full,
@@ -221,7 +221,6 @@ def _found_member(
     if owner is not None and owner.member_id != request.member_id:
         # QUIRK: this stays, also where the heartbeat is refused.
         _relabel(group, owner.member_id, request.member_id)
-    received = request.member_epoch
 
     def has_no_more(member: StreamsMember) -> bool:
         held = member.assigned
@@ -231,12 +230,8 @@ def _found_member(
             and is_contained(request.warmup_tasks, held.warmup)
         )
 
-    def refusal_of(member: StreamsMember) -> Refusal | None:
-        if received == JOIN_EPOCH:
-            return None
-        return epoch_refusal(STREAMS, member, received, lambda: has_no_more(member))
-
-    return found_member(group, request, StreamsMember(member_id=request.member_id), refusal_of)
+    new = StreamsMember(member_id=request.member_id)
+    return found_member(group, request, new, has_no_more, rejoins=True)
 
 
 def _relabel(group: StreamsGroup, old_id: str, new_id: str) -> None:
