@@ -52,7 +52,7 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     partition_error,
 )
-from coordinator_sim.coordinator.share.describe import kept_partitions
+from coordinator_sim.coordinator.share.describe import initialized_partitions
 from coordinator_sim.coordinator.share.persister import PersisterAnswer
 from coordinator_sim.coordinator.spanning import answer_spanning
 from coordinator_sim.coordinator.topics import KnownTopic
@@ -245,8 +245,8 @@ class GroupCoordinator:
         return runtime.take()
 
     def share_partitions_of(self, group_id: str) -> Mapping[bytes, frozenset[int]] | ErrorCode:
-        """The partitions, by topic id, whose state is kept for a group; see `kept_partitions`."""
-        return kept_partitions(self._runtime, group_id)
+        """The partitions, by topic id, whose state is kept; see `initialized_partitions`."""
+        return initialized_partitions(self._runtime, group_id)
 
     def topics_changed(
         self, changed: Iterable[KnownTopic], removed: Iterable[str], version: int

@@ -448,7 +448,7 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
                 self.targets.put(key.member_id, self._target_from(value))
         elif kind is types.target_epoch_key:
             if value is None:
-                self.check_targets_gone("the target is removed while members have targets")
+                self.check_no_targets("the target is removed while members have targets")
                 self.set_assignment_epoch(NO_EPOCH, 0)
             else:
                 self.set_assignment_epoch(value.assignment_epoch, value.assignment_timestamp)
@@ -501,17 +501,17 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
             OperationAborted: one was not.
         """
 
-    def check_members_gone(self) -> None:
+    def check_no_members(self) -> None:
         """Raise OperationAborted if a group that is removed has members."""
         if self.members.entries:
             raise self._contradiction("the group is removed while it has members")
 
-    def check_targets_gone(self, contradiction: str) -> None:
+    def check_no_targets(self, contradiction: str) -> None:
         """Raise OperationAborted, with what that contradicts, if a member has a target."""
         if self.targets.entries:
             raise self._contradiction(contradiction)
 
-    def check_target_epoch_gone(self) -> None:
+    def check_no_target_epoch(self) -> None:
         """Raise OperationAborted if the target of a group that is removed has an epoch."""
         if self.epochs.assignment_epoch != NO_EPOCH:
             raise self._contradiction("the group is removed while its target has an epoch")

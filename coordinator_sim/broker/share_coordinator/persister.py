@@ -212,7 +212,7 @@ class StatePersister:
         then: Callable[[PersisterAnswer], None],
         now: Instants,
     ) -> None:
-        places = request.places()
+        places = request.partitions_by_topic()
         is_empty = not places or any(not partitions for _, partitions in places)
         if not request.group_id or is_empty or any(key.partition < 0 for key, _ in calls):
             # Kafka throws an IllegalArgumentException. Source: DefaultStatePersister.validate.

@@ -31,10 +31,10 @@ from coordinator_sim.coordinator.consumer.joining import (
 from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
 from coordinator_sim.coordinator.consumer.regex import RegexChange, change_regex
 from coordinator_sim.coordinator.consumer.updating import (
-    Draft,
+    MemberChange,
     compared_topics,
-    goal_of,
-    last_goal,
+    last_member_target,
+    member_target,
     reconciled,
 )
 from coordinator_sim.coordinator.consumer.upgrade import classic_metadata
@@ -98,14 +98,14 @@ def join_consumer_group(
     if isinstance(subscription, ErrorCode):
         return subscription
     updated = _updated(found.member, join, subscription)
-    draft = _draft(runtime, partition, group, found, updated, join.context)
-    if isinstance(draft, Refusal):
-        return draft.error
+    change = _changed_member(runtime, partition, group, found, updated, join.context)
+    if isinstance(change, Refusal):
+        return change.error
     owned = owned_by_id(subscription.owned, runtime.topics)
     replaced = None if instance_id is None else group.static_member(instance_id)
     if replaced is not None and downgrades_by(runtime, group, replaced):
-        return _downgraded(draft, partition, replaced, owned, join)
-    return _joined(draft, partition, owned, join)
+        return _downgraded(change, partition, replaced, owned, join)
+    return _joined(change, partition, owned, join)
 
 
 def _admission_error(
@@ -166,52 +166,56 @@ def _updated(
     )
 
 
-def _draft(
+def _changed_member(
     runtime: Runtime,
     partition: Partition,
     group: ConsumerGroup,
     found: Found[ConsumerMember],
     updated: ConsumerMember,
     context: RequestContext,
-) -> Draft | Refusal:
+) -> MemberChange | Refusal:
     """The JoinGroup under way, as far as it is about its member alone."""
     records = list(found.records)
     if updated != found.member:
         records.append(group.member_record(updated))
-    change = change_regex(runtime, partition, group, (found.member, updated), records, context)
-    if isinstance(change, Refusal):
-        return change
-    return Draft(runtime, group, found.member, updated, records, change)
+    regex_change = change_regex(
+        runtime, partition, group, (found.member, updated), records, context
+    )
+    if isinstance(regex_change, Refusal):
+        return regex_change
+    return MemberChange(runtime, group, found.member, updated, records, regex_change)
 
 
-def _joined(draft: Draft, partition: Partition, owned: Owned, join: Join) -> Effect | ErrorCode:
+def _joined(
+    change: MemberChange, partition: Partition, owned: Owned, join: Join
+) -> Effect | ErrorCode:
     """The group stays what it is, and the member takes its next step."""
-    goal = goal_of(draft)
-    if isinstance(goal, Refusal):
-        return goal.error
-    after = reconciled(draft, partition, goal, owned)
+    target = member_target(change)
+    if isinstance(target, Refusal):
+        return target.error
+    after = reconciled(change, partition, target, owned)
     if after is None:
         return ErrorCode.FENCED_MEMBER_EPOCH
-    follow = Joined(draft.runtime, partition, draft.group, after, join, stays=True)
-    return Effect(records=tuple(draft.records), follow=follow)
+    follow = Joined(change.runtime, partition, change.group, after, join, stays=True)
+    return Effect(records=tuple(change.records), follow=follow)
 
 
 def _downgraded(
-    draft: Draft, partition: Partition, replaced: ConsumerMember, owned: Owned, join: Join
+    change: MemberChange, partition: Partition, replaced: ConsumerMember, owned: Owned, join: Join
 ) -> Effect | ErrorCode:
     """The last member that is no classic one is replaced: the group becomes a classic one."""
-    runtime, group, after = draft.runtime, draft.group, draft.updated
-    epoch, _ = compared_topics(draft)
+    runtime, group, after = change.runtime, change.group, change.updated
+    epoch, _ = compared_topics(change)
     if runtime.profile.downgrade_awaits_target:
         rebalances = group.epochs.assignment_epoch < epoch
     else:
-        rebalances = draft.names_changed or draft.regex is not RegexChange.NONE
+        rebalances = change.names_changed or change.regex is not RegexChange.NONE
     if not rebalances:
-        moved = reconciled(draft, partition, last_goal(draft), owned)
+        moved = reconciled(change, partition, last_member_target(change), owned)
         if moved is None:
             return ErrorCode.FENCED_MEMBER_EPOCH
         after = moved
-    records: list[LogRecord] = draft.records
+    records: list[LogRecord] = change.records
     try:
         records += downgrade_by(runtime, partition, group, (replaced, after), rebalances=rebalances)
     except MalformedBlob:

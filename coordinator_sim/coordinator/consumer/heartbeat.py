@@ -23,7 +23,12 @@ from coordinator_sim.coordinator.consumer.member import (
     is_subset,
 )
 from coordinator_sim.coordinator.consumer.regex import change_regex
-from coordinator_sim.coordinator.consumer.updating import Draft, assignor_of, goal_of, reconciled
+from coordinator_sim.coordinator.consumer.updating import (
+    MemberChange,
+    assignor_of,
+    member_target,
+    reconciled,
+)
 from coordinator_sim.coordinator.consumer.upgrade import upgraded
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
@@ -72,14 +77,14 @@ def handle_consumer_heartbeat(
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         outcome = leave_consumer_group(runtime, partition, request)
     else:
-        outcome = _beat(runtime, partition, request, parked.context)
+        outcome = _heartbeat(runtime, partition, request, parked.context)
     if isinstance(outcome, Refusal):
         runtime.answer(parked, refused(ConsumerGroupHeartbeatResponse, outcome))
         return None
     return outcome
 
 
-def _beat(
+def _heartbeat(
     runtime: Runtime,
     partition: Partition,
     request: ConsumerGroupHeartbeatRequest,
@@ -108,21 +113,21 @@ def _beat(
     before, updated = found.member, _updated(found.member, request, context)
     if updated != before:
         records.append(group.member_record(updated))
-    change = change_regex(runtime, partition, group, (before, updated), records, context)
-    if isinstance(change, Refusal):
-        return change
-    draft = Draft(runtime, group, before, updated, records, change)
-    goal = goal_of(draft)
-    if isinstance(goal, Refusal):
-        return goal
-    after = reconciled(draft, partition, goal, owned)
+    regex_change = change_regex(runtime, partition, group, (before, updated), records, context)
+    if isinstance(regex_change, Refusal):
+        return regex_change
+    change = MemberChange(runtime, group, before, updated, records, regex_change)
+    target = member_target(change)
+    if isinstance(target, Refusal):
+        return target
+    after = reconciled(change, partition, target, owned)
     if after is None:
         return _UNKNOWN_STATE
     start_session(runtime, partition, group, member_id)
     is_upgrade = partition.classic_group(request.group_id) is not None
     removal = RemoveGroups(runtime, partition, CONVERTED) if is_upgrade else None
     response = _answer(runtime, request, before, after)
-    beside = Beside(assignor=assignor_of(draft)) if runtime.tracing and records else NOTHING_BESIDE
+    beside = Beside(assignor=assignor_of(change)) if runtime.tracing and records else NOTHING_BESIDE
     return Effect(records=tuple(records), response=response, apply=removal, beside=beside)
 
 

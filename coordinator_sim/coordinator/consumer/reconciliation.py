@@ -26,19 +26,19 @@ from coordinator_sim.kafka.profiles import Profile
 _EMPTY: Final[dict[int, int]] = {}
 
 
-class Goal(Struct, frozen=True):
+class MemberTarget(Struct, frozen=True):
     """Where a member shall go.
 
     Args:
         epoch: Of the target.
-        target: What the member shall have.
+        partitions: What the member shall have.
         topics: Ids of the topics that it subscribes to and that exist.
         has_topics: Whether it names any topic, existing or not.
         is_new: Whether its subscription has changed with this heartbeat.
     """
 
     epoch: int
-    target: Target
+    partitions: Target
     topics: Container[bytes]
     has_topics: bool
     is_new: bool
@@ -50,26 +50,26 @@ class Reconciliation(Struct, frozen=True):
     Args:
         profile: Of the coordinator.
         member: As it is, its subscription updated.
-        goal: Where it shall go.
+        target: Where it shall go.
         owned: What it reports to have; None when it reports nothing.
         partition_epoch: The epoch of whoever has a partition, or UNOWNED.
     """
 
     profile: Profile
     member: ConsumerMember
-    goal: Goal
+    target: MemberTarget
     owned: Owned | None
     partition_epoch: Callable[[bytes, int], int]
 
     def run(self) -> ConsumerMember | None:
         """The member after the step; None for one that must abandon all and join again."""
-        member, goal = self.member, self.goal
-        watches = goal.is_new and self.profile.consumer_trims_assignment
-        if not watches and member.is_reconciled_to(goal.epoch):
+        member, target = self.member, self.target
+        watches = target.is_new and self.profile.consumer_trims_assignment
+        if not watches and member.is_reconciled_to(target.epoch):
             return member
         match member.state:
             case MemberState.STABLE:
-                if member.member_epoch != goal.epoch:
+                if member.member_epoch != target.epoch:
                     return self._next(member.member_epoch)
                 return self._trimmed() if watches else member
             case MemberState.UNREVOKED_PARTITIONS:
@@ -80,21 +80,21 @@ class Reconciliation(Struct, frozen=True):
             case MemberState.UNRELEASED_PARTITIONS:
                 return self._next(member.member_epoch)
             case MemberState.UNKNOWN:
-                return None if self.owned is None or self.owned else self._next(goal.epoch)
+                return None if self.owned is None or self.owned else self._next(target.epoch)
 
     def _next(self, epoch: int) -> ConsumerMember:
         """Go towards the target; `epoch` is kept while partitions are to be given up.
 
         Source: CurrentAssignmentBuilder.computeNextAssignment.
         """
-        member, goal = self.member, self.goal
+        member, target = self.member, self.target
         kept: dict[bytes, dict[int, int]] = {}
         revoked: dict[bytes, dict[int, int]] = {}
         granted: dict[bytes, list[int]] = {}
         is_unreleased = False
-        for topic_id in dict.fromkeys((*goal.target, *member.assigned)):
-            wanted = goal.target.get(topic_id, ())
-            if self.profile.consumer_trims_assignment and topic_id not in goal.topics:
+        for topic_id in dict.fromkeys((*target.partitions, *member.assigned)):
+            wanted = target.partitions.get(topic_id, ())
+            if self.profile.consumer_trims_assignment and topic_id not in target.topics:
                 wanted = ()
             held = member.assigned.get(topic_id, _EMPTY)
             keep = {index: epoch for index, epoch in held.items() if index in set(wanted)}
@@ -110,9 +110,9 @@ class Reconciliation(Struct, frozen=True):
         if revoked and owns_any(self.owned, revoked):
             return self._stepped(epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoked)
         for topic_id, indexes in granted.items():
-            kept.setdefault(topic_id, {}).update(dict.fromkeys(indexes, goal.epoch))
+            kept.setdefault(topic_id, {}).update(dict.fromkeys(indexes, target.epoch))
         state = MemberState.UNRELEASED_PARTITIONS if is_unreleased else MemberState.STABLE
-        return self._stepped(goal.epoch, state, kept, NONE_OWNED)
+        return self._stepped(target.epoch, state, kept, NONE_OWNED)
 
     def _is_free(self, topic_id: bytes, index: int) -> bool:
         """Whether nobody else has a partition."""
@@ -133,7 +133,7 @@ class Reconciliation(Struct, frozen=True):
         Source: CurrentAssignmentBuilder.updateCurrentAssignment.
         """
         member = self.member
-        if not self.goal.has_topics and not member.pending_revocation:
+        if not self.target.has_topics and not member.pending_revocation:
             # QUIRK: a member that no record has given anything yet takes no step, one whose record
             # says that it has nothing does: the maps are compared by identity.
             if member.assigned is NONE_OWNED:
@@ -144,7 +144,7 @@ class Reconciliation(Struct, frozen=True):
             gone = {
                 topic_id: held
                 for topic_id, held in member.assigned.items()
-                if topic_id not in self.goal.topics
+                if topic_id not in self.target.topics
             }
             if not gone:
                 return member

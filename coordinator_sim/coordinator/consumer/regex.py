@@ -151,7 +151,7 @@ def change_regex(
         elif new in group.resolved:
             change = RegexChange.RESOLVED
     if is_new or group.regex_counts.entries:
-        regexes = _wanted(group, old, new)
+        regexes = _subscribed_regexes(group, old, new)
         if regexes and _is_due(runtime, partition, group, regexes, is_new=is_new):
             resolution = Resolution(partition, group.group_id, tuple(regexes), context)
             runtime.in_background[partition.index, group.group_id] = resolution.steps(runtime)
@@ -165,7 +165,7 @@ def _invalid(regex: str, fault: str) -> Refusal:
     )
 
 
-def _wanted(group: ConsumerGroup, old: str | None, new: str | None) -> list[str]:
+def _subscribed_regexes(group: ConsumerGroup, old: str | None, new: str | None) -> list[str]:
     """The expressions that members will subscribe by, in the order of Kafka's map."""
     counts = CopiedCounts(group.regex_counts.items())
     counts.replace(old, new)

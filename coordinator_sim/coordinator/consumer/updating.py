@@ -15,7 +15,7 @@ from coordinator_sim.assignors.foreign.in_coordinators import NamedTopic, assign
 from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
 from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
-from coordinator_sim.coordinator.consumer.reconciliation import Goal, Reconciliation
+from coordinator_sim.coordinator.consumer.reconciliation import MemberTarget, Reconciliation
 from coordinator_sim.coordinator.consumer.regex import RegexChange
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts
 from coordinator_sim.coordinator.epoch_refusals import Refusal
@@ -29,7 +29,7 @@ from coordinator_sim.messages.records import LogRecord
 
 
 @dataclass(slots=True, frozen=True)
-class Draft:
+class MemberChange:
     """A heartbeat under way, or the JoinGroup of a classic member.
 
     Args:
@@ -54,64 +54,64 @@ class Draft:
         return self.updated.subscribed_topic_names != self.before.subscribed_topic_names
 
 
-def goal_of(draft: Draft) -> Goal | Refusal:
+def member_target(change: MemberChange) -> MemberTarget | Refusal:
     """Bump the group's epoch and compute its target where that is due; where the member shall go.
 
     At most one bump comes of a request.
     """
-    epoch, alike = compared_topics(draft)
-    found = _target(draft, epoch, alike=alike)
-    return found if isinstance(found, Refusal) else _goal(draft, *found)
+    epoch, alike = compared_topics(change)
+    found = _target(change, epoch, alike=alike)
+    return found if isinstance(found, Refusal) else _member_target(change, *found)
 
 
-def last_goal(draft: Draft) -> Goal:
-    """Return the goal of the member in the current target."""
-    group = draft.group
-    return _goal(draft, group.epochs.assignment_epoch, group.target_of(draft.updated))
+def last_member_target(change: MemberChange) -> MemberTarget:
+    """Return the target of the member in the current target."""
+    group = change.group
+    return _member_target(change, group.epochs.assignment_epoch, group.target_of(change.updated))
 
 
-def _goal(draft: Draft, epoch: int, target: Target) -> Goal:
-    runtime, updated = draft.runtime, draft.updated
+def _member_target(change: MemberChange, epoch: int, target: Target) -> MemberTarget:
+    runtime, updated = change.runtime, change.updated
     regex = updated.subscribed_topic_regex
-    matched = draft.group.regex_topics(regex) if regex else frozenset[str]()
-    return Goal(
+    matched = change.group.regex_topics(regex) if regex else frozenset[str]()
+    return MemberTarget(
         epoch=epoch,
-        target=target,
+        partitions=target,
         topics=runtime.topics.ids_of(updated.subscribed_topic_names | matched),
         has_topics=bool(updated.subscribed_topic_names or matched),
-        is_new=draft.names_changed or draft.regex is not RegexChange.NONE,
+        is_new=change.names_changed or change.regex is not RegexChange.NONE,
     )
 
 
-def compared_topics(draft: Draft) -> tuple[int, bool]:
+def compared_topics(change: MemberChange) -> tuple[int, bool]:
     """Look at the topics if that is due, and write another epoch where there is to be one.
 
     Returns:
         The group's epoch, and whether all members subscribe to the same topics.
     """
-    epochs = draft.group.epochs
-    if draft.updated.classic is not None:
-        bumps = draft.names_changed or draft.regex is not RegexChange.NONE
+    epochs = change.group.epochs
+    if change.updated.classic is not None:
+        bumps = change.names_changed or change.regex is not RegexChange.NONE
     else:
         bumps = (
-            draft.names_changed
-            or draft.regex is RegexChange.RESOLVED
-            or _assignor_changed(draft)
-            or epochs.group_epoch == 0 == draft.runtime.profile.consumer_first_epoch
+            change.names_changed
+            or change.regex is RegexChange.RESOLVED
+            or _assignor_changed(change)
+            or epochs.group_epoch == 0 == change.runtime.profile.consumer_first_epoch
         )
-    runtime, names = draft.runtime, draft.group.topic_counts.entries
-    if bumps or draft.group.has_metadata_expired(runtime.topics, names, runtime.wall_ms):
-        return _compare_topics(draft, bumps=bumps)
+    runtime, names = change.runtime, change.group.topic_counts.entries
+    if bumps or change.group.has_metadata_expired(runtime.topics, names, runtime.wall_ms):
+        return _compare_topics(change, bumps=bumps)
     return epochs.group_epoch, epochs.is_homogeneous
 
 
-def _compare_topics(draft: Draft, *, bumps: bool) -> tuple[int, bool]:
+def _compare_topics(change: MemberChange, *, bumps: bool) -> tuple[int, bool]:
     """Look at the topics, and write another epoch if they changed, or if there is to be one.
 
     Returns:
         The group's epoch, and whether all members subscribe to the same topics.
     """
-    runtime, group, before, updated = draft.runtime, draft.group, draft.before, draft.updated
+    runtime, group, before, updated = change.runtime, change.group, change.before, change.updated
     epochs = group.epochs
     topics = CountedTopics(group.topic_counts.entries)
     topics.replace(before, updated)
@@ -129,47 +129,47 @@ def _compare_topics(draft: Draft, *, bumps: bool) -> tuple[int, bool]:
     is_known = updated.member_id in group.members or instance_id in group.static_members
     count = len(group.members) + (not is_known)
     seen = group.topics_seen(runtime.topics, topics.counts)
-    draft.records.extend(seen.records)
+    change.records.extend(seen.records)
     epoch = epochs.group_epoch
     if bumps or seen.has_changed:
         epoch += 1
-        draft.records.append(group.group_record(epoch, seen.metadata_hash))
+        change.records.append(group.group_record(epoch, seen.metadata_hash))
     group.set_metadata_refresh(runtime.topics, epoch, runtime.wall_ms)
     if epochs.has_topic_record and runtime.profile.consumer_hashes_topics:
-        draft.records.append(group.topics_tombstone())
+        change.records.append(group.topics_tombstone())
     return epoch, is_homogeneous(regexes, topics.counts, count)
 
 
-def _assignor_changed(draft: Draft) -> bool:
+def _assignor_changed(change: MemberChange) -> bool:
     """Whether the preferred assignor changes, and that bumps the epoch.
 
     While two assignors are preferred equally, it may change though no member's choice does: see
     `CopiedCounts`.
     """
-    group, before, updated = draft.group, draft.before, draft.updated
+    group, before, updated = change.group, change.before, change.updated
     is_same = updated.server_assignor == before.server_assignor
     if is_same and len(group.assignor_counts.entries) < 2:  # noqa: PLR2004 - no second one
         return False
-    if not draft.runtime.profile.consumer_assignor_change_bumps:
+    if not change.runtime.profile.consumer_assignor_change_bumps:
         return False
-    default = draft.runtime.config.group_consumer_assignors[0]
-    return (group.preferred_assignor() or default) != assignor_of(draft)
+    default = change.runtime.config.group_consumer_assignors[0]
+    return (group.preferred_assignor() or default) != assignor_of(change)
 
 
-def assignor_of(draft: Draft) -> str:
+def assignor_of(change: MemberChange) -> str:
     """The assignor that most members would like, this one included.
 
     Source: ConsumerGroup.computePreferredServerAssignor.
     """
-    group = draft.group
+    group = change.group
     counts = CopiedCounts(group.assignor_counts.items())
-    counts.replace(draft.before.server_assignor, draft.updated.server_assignor)
-    return counts.copied().winner() or draft.runtime.config.group_consumer_assignors[0]
+    counts.replace(change.before.server_assignor, change.updated.server_assignor)
+    return counts.copied().winner() or change.runtime.config.group_consumer_assignors[0]
 
 
-def _target(draft: Draft, epoch: int, *, alike: bool) -> tuple[int, Target] | Refusal:
+def _target(change: MemberChange, epoch: int, *, alike: bool) -> tuple[int, Target] | Refusal:
     """The epoch and the target that the member goes to: the last one, or one computed now."""
-    runtime, group, updated = draft.runtime, draft.group, draft.updated
+    runtime, group, updated = change.runtime, change.group, change.updated
     epochs = group.epochs
     if epochs.assignment_epoch >= epoch:
         return epochs.assignment_epoch, group.target_of(updated)
@@ -179,7 +179,7 @@ def _target(draft: Draft, epoch: int, *, alike: bool) -> tuple[int, Target] | Re
         return epochs.assignment_epoch, group.target_of(updated)
     members, targets = group.with_member(updated)
     try:
-        found = _computed_targets(draft, members, targets, is_homogeneous=alike)
+        found = _computed_targets(change, members, targets, is_homogeneous=alike)
     except (AssignmentFailed, AssignorFault) as error:
         return Refusal(
             ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -188,12 +188,12 @@ def _target(draft: Draft, epoch: int, *, alike: bool) -> tuple[int, Target] | Re
     follows = runtime.profile.consumer_target_follows_replacement
     before = targets if follows else group.targets.entries
     now_ms = runtime.wall_ms if has_interval else 0
-    draft.records.extend(group.target_records(found, before, epoch, now_ms))
+    change.records.extend(group.target_records(found, before, epoch, now_ms))
     return epoch, found[updated.member_id]
 
 
 def _computed_targets(
-    draft: Draft,
+    change: MemberChange,
     members: Mapping[str, ConsumerMember],
     targets: Mapping[str, Target],
     *,
@@ -202,7 +202,7 @@ def _computed_targets(
     """What each member shall have, in the order in which Kafka writes it.
 
     Args:
-        draft: Of a member of the group.
+        change: Of a member of the group.
         members: As they will be.
         targets: What they shall have so far, which the assignor tries to keep.
         is_homogeneous: Whether all subscribe to the same topics, by Kafka's counting.
@@ -216,8 +216,8 @@ def _computed_targets(
 
     Source: modern/TargetAssignmentBuilder.java.
     """
-    group, topics = draft.group, draft.runtime.topics
-    assignor, assignors = assignor_of(draft), draft.runtime.assignors.consumer
+    group, topics = change.group, change.runtime.topics
+    assignor, assignors = assignor_of(change), change.runtime.assignors.consumer
     specs = [
         ServerMember(
             member_id=member_id,
@@ -270,18 +270,18 @@ def _assigned_by_own(
 
 
 def reconciled(
-    draft: Draft, partition: Partition, goal: Goal, owned: Owned | None
+    change: MemberChange, partition: Partition, target: MemberTarget, owned: Owned | None
 ) -> ConsumerMember | None:
     """Let the member take its next step; None for one that must abandon all.
 
     Source: GroupMetadataManager.maybeReconcile.
     """
-    runtime, group, updated = draft.runtime, draft.group, draft.updated
-    step = Reconciliation(runtime.profile, updated, goal, owned, group.partition_epoch)
+    runtime, group, updated = change.runtime, change.group, change.updated
+    step = Reconciliation(runtime.profile, updated, target, owned, group.partition_epoch)
     after = step.run()
     if after is None or after == updated:
         return after
-    draft.records.append(group.assignment_record(after))
+    change.records.append(group.assignment_record(after))
     if after.classic is None:
         start_rebalance(runtime, partition, group, after)
     return after

@@ -137,9 +137,9 @@ class ModernGroup(EpochGroup[ModernMemberT, TargetT, ModernEpochsT]):
 
     def check_removable(self) -> None:
         """Source: GroupMetadataManager.replay of ConsumerGroupMetadata and ShareGroupMetadata."""
-        self.check_members_gone()
-        self.check_targets_gone("the group is removed while it has targets")
-        self.check_target_epoch_gone()
+        self.check_no_members()
+        self.check_no_targets("the group is removed while it has targets")
+        self.check_no_target_epoch()
 
     def _count_names(self, old: ModernMemberT | None, new: ModernMemberT | None) -> None:
         """Count the topics that a member named as those that it names now."""

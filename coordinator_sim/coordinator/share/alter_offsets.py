@@ -21,7 +21,7 @@ from coordinator_sim.coordinator.share.persister import (
     PartitionStart,
     PersisterAnswer,
 )
-from coordinator_sim.coordinator.share.state import KeptTopic
+from coordinator_sim.coordinator.share.state import StoredTopic
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
@@ -56,7 +56,7 @@ def alter_share_offsets(
     if not group.is_empty:
         return ErrorCode.NON_EMPTY_GROUP
     now_ms = runtime.wall_ms
-    wanted: dict[bytes, KeptTopic] = {}
+    wanted: dict[bytes, StoredTopic] = {}
     starts: list[tuple[bytes, tuple[PartitionStart, ...]]] = []
     answered: list[AlterShareGroupOffsetsResponseTopic] = []
     for topic in request.topics:
@@ -73,13 +73,13 @@ def alter_share_offsets(
             for each in topic.partitions
             if each.partition_index < count
         }
-        wanted[found.topic_id] = KeptTopic(topic.topic_name, frozenset(offsets), now_ms)
+        wanted[found.topic_id] = StoredTopic(topic.topic_name, frozenset(offsets), now_ms)
         if offsets:
             epoch = group.epochs.group_epoch
-            places = tuple(
+            partitions = tuple(
                 PartitionStart(index, epoch, offsets[index]) for index in sorted(offsets)
             )
-            starts.append((found.topic_id, places))
+            starts.append((found.topic_id, partitions))
         answered.append(
             AlterShareGroupOffsetsResponseTopic(topic.topic_name, found.topic_id, outcomes)
         )
@@ -128,7 +128,7 @@ class _Altering:
         """
         if error is not NO_ERROR:
             return
-        for topic_id, indexes in self.request.places():
+        for topic_id, indexes in self.request.partitions_by_topic():
             for index in indexes:
                 if index < 0:
                     text = (
@@ -175,17 +175,18 @@ class _Altering:
     def _failed_partly(
         self, errors: dict[tuple[bytes, int], ErrorCode]
     ) -> AlterShareGroupOffsetsResponse:
-        def told(
-            topic_id: bytes, known: AlterShareGroupOffsetsResponsePartition
+        def merged(
+            topic_id: bytes, outcome: AlterShareGroupOffsetsResponsePartition
         ) -> AlterShareGroupOffsetsResponsePartition:
-            error = errors.get((topic_id, known.partition_index))
-            is_own = known.error_code is not NO_ERROR
-            return known if is_own or error is None else _failed(known.partition_index, error)
+            error = errors.get((topic_id, outcome.partition_index))
+            is_own = outcome.error_code is not NO_ERROR
+            return outcome if is_own or error is None else _failed(outcome.partition_index, error)
 
         return AlterShareGroupOffsetsResponse(
             responses=tuple(
                 replace(
-                    topic, partitions=tuple(told(topic.topic_id, each) for each in topic.partitions)
+                    topic,
+                    partitions=tuple(merged(topic.topic_id, each) for each in topic.partitions),
                 )
                 for topic in self.response.responses
             )

@@ -23,7 +23,7 @@ from coordinator_sim.coordinator.runtime import (
 )
 from coordinator_sim.coordinator.share.group import ShareGroup, state_record
 from coordinator_sim.coordinator.share.persister import DeleteState, PersisterAnswer
-from coordinator_sim.coordinator.share.state import KeptTopic, ShareState, state_value
+from coordinator_sim.coordinator.share.state import ShareState, StoredTopic, state_value
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import uuid_hash
@@ -50,7 +50,7 @@ def refused_offset_deletion(
 class _Chosen:
     """What a request would have forgotten."""
 
-    initialized: dict[bytes, KeptTopic]
+    initialized: dict[bytes, StoredTopic]
     deleting: set[bytes]
     doomed: list[tuple[bytes, tuple[int, ...]]] = field(default_factory=list)
     refused: list[DeleteShareGroupOffsetsResponseTopic] = field(default_factory=list)

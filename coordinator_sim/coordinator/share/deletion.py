@@ -12,8 +12,8 @@ from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup, state_record
 from coordinator_sim.coordinator.share.persister import DeleteState, PersisterAnswer
 from coordinator_sim.coordinator.share.state import (
-    KeptTopic,
     ShareState,
+    StoredTopic,
     combined,
     named_state_value,
 )
@@ -71,16 +71,16 @@ def share_deletions(
     return found
 
 
-def _doomed(runtime: Runtime, state: ShareState) -> dict[bytes, KeptTopic]:
+def _doomed(runtime: Runtime, state: ShareState) -> dict[bytes, StoredTopic]:
     """Every partition that is kept or asked for, and topics whose deletion is not known to be done.
 
     What is to be deleted of a topic that is gone is not asked for again.
     """
-    again: dict[bytes, KeptTopic] = {}
+    again: dict[bytes, StoredTopic] = {}
     for topic_id in state.deleting:
         topic = runtime.topics.by_id.get(topic_id)
         if topic is not None:
-            again[topic_id] = KeptTopic(topic.name, frozenset(range(topic.partition_count)))
+            again[topic_id] = StoredTopic(topic.name, frozenset(range(topic.partition_count)))
     return combined(combined(state.initialized, state.initializing), again)
 
 

@@ -53,7 +53,9 @@ def described_share_group(
     )
 
 
-def kept_partitions(runtime: Runtime, group_id: str) -> Mapping[bytes, frozenset[int]] | ErrorCode:
+def initialized_partitions(
+    runtime: Runtime, group_id: str
+) -> Mapping[bytes, frozenset[int]] | ErrorCode:
     """The partitions, by topic id, whose state is kept for a share group.
 
     Returns:

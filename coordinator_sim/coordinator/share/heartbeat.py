@@ -79,14 +79,14 @@ def handle_share_heartbeat(
     if request.member_epoch == LEAVE_EPOCH:
         outcome = leave_share_group(runtime, partition, request)
     else:
-        outcome = _beat(runtime, partition, request, parked.context)
+        outcome = _heartbeat(runtime, partition, request, parked.context)
     if isinstance(outcome, Refusal):
         runtime.answer(parked, refused(ShareGroupHeartbeatResponse, outcome))
         return None
     return outcome
 
 
-def _beat(
+def _heartbeat(
     runtime: Runtime,
     partition: Partition,
     request: ShareGroupHeartbeatRequest,

@@ -24,8 +24,8 @@ from coordinator_sim.coordinator.share.persister import (
     PersisterAnswer,
 )
 from coordinator_sim.coordinator.share.state import (
-    KeptTopic,
     ShareState,
+    StoredTopic,
     combined,
     state_value,
     topic_name,
@@ -39,13 +39,13 @@ from coordinator_sim.messages.records import LogRecord
 _ANY_OFFSET: Final = -1
 _FIRST_OFFSET: Final = 0
 
-Places = Mapping[bytes, frozenset[int]]
+Partitions = Mapping[bytes, frozenset[int]]
 """Partitions by topic id."""
 
 
 def topics_to_initialize(
     runtime: Runtime, partition: Partition, group_id: str, names: Iterable[str]
-) -> dict[bytes, KeptTopic]:
+) -> dict[bytes, StoredTopic]:
     """Partitions of these topics whose state is not kept, nor was asked for a short while ago.
 
     Source: subscribedTopicsChangeMap; GroupCoordinatorConfig.
@@ -63,7 +63,7 @@ def topics_to_initialize(
         if now_ms - topic.replayed_ms < retry_ms
     }
     known = combined(state.initialized, fresh)
-    found: dict[bytes, KeptTopic] = {}
+    found: dict[bytes, StoredTopic] = {}
     for name in names:
         topic = runtime.topics.by_name.get(name)
         if topic is None:
@@ -71,16 +71,16 @@ def topics_to_initialize(
         has = known[topic.topic_id].partitions if topic.topic_id in known else frozenset[int]()
         if not has or len(has) < topic.partition_count:
             missing = frozenset(range(topic.partition_count)) - has
-            found[topic.topic_id] = KeptTopic(name, missing, now_ms)
+            found[topic.topic_id] = StoredTopic(name, missing, now_ms)
     return found
 
 
 def initializing_record(
-    runtime: Runtime, partition: Partition, group_id: str, wanted: Mapping[bytes, KeptTopic]
+    runtime: Runtime, partition: Partition, group_id: str, missing: Mapping[bytes, StoredTopic]
 ) -> LogRecord:
     """Note that these partitions are asked for. Source: addInitializingTopicsRecords."""
     state = partition.share_states.get(group_id) or ShareState()
-    initializing = combined(state.initializing, wanted)
+    initializing = combined(state.initializing, missing)
     after = ShareState(
         initializing=initializing,
         initialized=state.initialized,
@@ -94,7 +94,7 @@ def initialize_call(
     partition: Partition,
     group_id: str,
     epoch: int,
-    wanted: Mapping[bytes, KeptTopic],
+    missing: Mapping[bytes, StoredTopic],
 ) -> InitializeState:
     """The call for these partitions; from 4.4 on new partitions of a known topic begin at 0.
 
@@ -103,7 +103,7 @@ def initialize_call(
     state = partition.share_states.get(group_id) or ShareState()
     known = {*state.initialized, *state.initializing}
     begins_at_zero = runtime.profile.share_new_partitions_begin_at_zero
-    ordered = JavaHashMap(uuid_hash, wanted.items())
+    ordered = JavaHashMap(uuid_hash, missing.items())
     topics = []
     for topic_id, topic in ordered.items():
         start = _FIRST_OFFSET if begins_at_zero and topic_id in known else _ANY_OFFSET
@@ -149,10 +149,12 @@ class Initializing:
         """
         group_id = self.request.group_id
         if answer.failure is not NO_ERROR:
-            failed = {topic_id: frozenset(each) for topic_id, each in self.request.places()}
+            failed = {
+                topic_id: frozenset(each) for topic_id, each in self.request.partitions_by_topic()
+            }
             uninitialize(self.runtime, self.partition, group_id, failed)
             return
-        places = {
+        partitions = {
             topic_id: frozenset(outcome.partition for outcome in outcomes)
             for topic_id, outcomes in answer.topics
         }
@@ -160,9 +162,9 @@ class Initializing:
             outcome.error is not NO_ERROR for _, outcomes in answer.topics for outcome in outcomes
         )
         if has_failed:
-            uninitialize(self.runtime, self.partition, group_id, places)
-        elif places:
-            _initialize(self.runtime, self.partition, group_id, places)
+            uninitialize(self.runtime, self.partition, group_id, partitions)
+        elif partitions:
+            _initialize(self.runtime, self.partition, group_id, partitions)
 
 
 @dataclass(slots=True, frozen=True)
@@ -172,7 +174,7 @@ class UninitializeOnError:
     runtime: Runtime
     partition: Partition
     group_id: str
-    places: Places
+    partitions: Partitions
 
     def finish(self, error: ErrorCode) -> None:
         """Go back in a step of its own."""
@@ -181,12 +183,14 @@ class UninitializeOnError:
 
     def run(self, runtime: Runtime) -> None:
         """Take them back."""
-        uninitialize(runtime, self.partition, self.group_id, self.places)
+        uninitialize(runtime, self.partition, self.group_id, self.partitions)
 
 
-def _initialize(runtime: Runtime, partition: Partition, group_id: str, places: Places) -> None:
+def _initialize(
+    runtime: Runtime, partition: Partition, group_id: str, partitions: Partitions
+) -> None:
     """The state of these partitions is kept now: they may be assigned."""
-    follow = UninitializeOnError(runtime, partition, group_id, places)
+    follow = UninitializeOnError(runtime, partition, group_id, partitions)
     if partition.state is not PartitionState.ACTIVE:
         return
     if not isinstance(partition.groups.get(group_id), ShareGroup):
@@ -194,12 +198,12 @@ def _initialize(runtime: Runtime, partition: Partition, group_id: str, places: P
         return
     now_ms = runtime.wall_ms
     done = {
-        topic_id: KeptTopic(topic_name(runtime.topics, topic_id), partitions, now_ms)
-        for topic_id, partitions in places.items()
+        topic_id: StoredTopic(topic_name(runtime.topics, topic_id), numbers, now_ms)
+        for topic_id, numbers in partitions.items()
     }
     state = partition.share_states.get(group_id) or ShareState()
     after = ShareState(
-        initializing=without(state.initializing, places),
+        initializing=without(state.initializing, partitions),
         initialized=combined(state.initialized, done),
         deleting=state.deleting,
     )
@@ -207,15 +211,17 @@ def _initialize(runtime: Runtime, partition: Partition, group_id: str, places: P
     _write(runtime, partition, Effect(records=(record,), follow=follow))
 
 
-def uninitialize(runtime: Runtime, partition: Partition, group_id: str, places: Places) -> None:
+def uninitialize(
+    runtime: Runtime, partition: Partition, group_id: str, partitions: Partitions
+) -> None:
     """Stop initializing these share partitions. Source: uninitializeShareGroupState."""
     if partition.state is not PartitionState.ACTIVE:
         return
     state = partition.share_states.get(group_id)
-    if state is None or not state.initializing or not places:
+    if state is None or not state.initializing or not partitions:
         _write(runtime, partition, Effect())
         return
-    after = replace(state, initializing=without(state.initializing, places))
+    after = replace(state, initializing=without(state.initializing, partitions))
     record = state_record(group_id, state_value(after, runtime.topics))
     _write(runtime, partition, Effect(records=(record,)))
 
@@ -227,12 +233,14 @@ def _write(runtime: Runtime, partition: Partition, effect: Effect) -> None:
         return
 
 
-def without(topics: Mapping[bytes, KeptTopic], places: Places) -> dict[bytes, KeptTopic]:
+def without(
+    topics: Mapping[bytes, StoredTopic], partitions: Partitions
+) -> dict[bytes, StoredTopic]:
     """The topics without these partitions; one that has none left is left out."""
-    found: dict[bytes, KeptTopic] = {}
+    found: dict[bytes, StoredTopic] = {}
     for topic_id, topic in topics.items():
-        if topic_id not in places:
+        if topic_id not in partitions:
             found[topic_id] = topic
-        elif left := topic.partitions - places[topic_id]:
+        elif left := topic.partitions - partitions[topic_id]:
             found[topic_id] = replace(topic, partitions=left)
     return found

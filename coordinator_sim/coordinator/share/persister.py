@@ -31,7 +31,7 @@ class InitializeState(Struct, frozen=True, gc=False):
     group_id: str
     topics: tuple[tuple[bytes, tuple[PartitionStart, ...]], ...]
 
-    def places(self) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+    def partitions_by_topic(self) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
         """The partitions, by topic id."""
         return tuple(
             (topic_id, tuple(start.partition for start in starts))
@@ -45,7 +45,7 @@ class DeleteState(Struct, frozen=True, gc=False):
     group_id: str
     topics: tuple[tuple[bytes, tuple[int, ...]], ...]
 
-    def places(self) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+    def partitions_by_topic(self) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
         """The partitions, by topic id."""
         return self.topics
 
@@ -88,6 +88,6 @@ def answer_alike(
     return PersisterAnswer(
         tuple(
             (topic_id, tuple(PartitionOutcome(index, error) for index in partitions))
-            for topic_id, partitions in request.places()
+            for topic_id, partitions in request.partitions_by_topic()
         )
     )

@@ -22,7 +22,7 @@ UNKNOWN_NAME: Final = "<UNKNOWN>"
 """Name of a topic that is gone."""
 
 
-class KeptTopic(Struct, frozen=True, gc=False):
+class StoredTopic(Struct, frozen=True, gc=False):
     """Partitions of a topic.
 
     Args:
@@ -36,7 +36,7 @@ class KeptTopic(Struct, frozen=True, gc=False):
     replayed_ms: int = -1
 
 
-KeptTopics = Mapping[bytes, KeptTopic]
+StoredTopics = Mapping[bytes, StoredTopic]
 """By topic id."""
 
 
@@ -49,18 +49,18 @@ class ShareState(Struct, frozen=True, gc=False):
         deleting: Ids of topics whose DeleteShareGroupState is under way.
     """
 
-    initializing: KeptTopics = {}
-    initialized: KeptTopics = {}
+    initializing: StoredTopics = {}
+    initialized: StoredTopics = {}
     deleting: frozenset[bytes] = frozenset()
 
 
-def combined(one: KeptTopics, other: KeptTopics) -> dict[bytes, KeptTopic]:
+def combined(one: StoredTopics, other: StoredTopics) -> dict[bytes, StoredTopic]:
     """The partitions of both; names and instants are the other's where it has the topic."""
     found = dict(one)
     for topic_id, topic in other.items():
         known = one.get(topic_id)
         partitions = topic.partitions if known is None else known.partitions | topic.partitions
-        found[topic_id] = KeptTopic(topic.name, partitions, topic.replayed_ms)
+        found[topic_id] = StoredTopic(topic.name, partitions, topic.replayed_ms)
     return found
 
 
@@ -79,9 +79,9 @@ def state_of(value: ShareGroupStatePartitionMetadataValue, now_ms: int) -> Share
     )
 
 
-def _read(topics: tuple[TopicPartitionsInfo, ...], now_ms: int) -> dict[bytes, KeptTopic]:
+def _read(topics: tuple[TopicPartitionsInfo, ...], now_ms: int) -> dict[bytes, StoredTopic]:
     return {
-        each.topic_id: KeptTopic(each.topic_name, frozenset(each.partitions), now_ms)
+        each.topic_id: StoredTopic(each.topic_name, frozenset(each.partitions), now_ms)
         for each in topics
     }
 
@@ -107,7 +107,7 @@ def named_state_value(
     )
 
 
-def _written(topics: KeptTopics) -> tuple[TopicPartitionsInfo, ...]:
+def _written(topics: StoredTopics) -> tuple[TopicPartitionsInfo, ...]:
     return tuple(
         TopicPartitionsInfo(
             topic_id, topics[topic_id].name, tuple(sorted(topics[topic_id].partitions))

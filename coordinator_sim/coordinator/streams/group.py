@@ -331,8 +331,8 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
 
     def check_removable(self) -> None:
         """Source: GroupMetadataManager.replay of StreamsGroupMetadata."""
-        self.check_members_gone()
-        self.check_target_epoch_gone()
+        self.check_no_members()
+        self.check_no_target_epoch()
 
     # -- inside ----------------------------------------------------------------------------
 

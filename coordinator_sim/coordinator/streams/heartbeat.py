@@ -7,6 +7,8 @@ where the heartbeat ends with an error after that.
 Source: kafka 4.4, GroupMetadataManager.streamsGroupHeartbeat and what it calls.
 """
 
+from typing import Final
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -25,7 +27,7 @@ from coordinator_sim.coordinator.expiry import RemoveGroups
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.streams.answering import Beat, told_answer
+from coordinator_sim.coordinator.streams.answering import AnsweredHeartbeat, heartbeat_response
 from coordinator_sim.coordinator.streams.group import (
     Refined,
     StreamsGroup,
@@ -39,13 +41,6 @@ from coordinator_sim.coordinator.streams.member import (
     StreamsMember,
 )
 from coordinator_sim.coordinator.streams.reconciliation import Reconciliation
-from coordinator_sim.coordinator.streams.refusal import (
-    NO_TOPOLOGY_UPDATE,
-    UNKNOWN_STATE,
-    no_subtopology,
-    no_task,
-    repeated_offset,
-)
 from coordinator_sim.coordinator.streams.target import (
     Aim,
     Question,
@@ -65,6 +60,7 @@ from coordinator_sim.coordinator.streams.validation import LEAVING
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.states import EMPTY
 from coordinator_sim.messages.records import LogRecord
@@ -80,6 +76,19 @@ _SECOND_EPOCH = 2
 """What follows the epoch 0 that groups of 4.2 begin with: members that wait have 1."""
 
 
+_NO_TOPOLOGY_UPDATE: Final = Refusal(
+    ErrorCode.INVALID_REQUEST, "Topology updates are not supported yet."
+)
+"""A member joins with another topology than the group's, of its epoch or a later one."""
+
+_UNKNOWN_STATE: Final = Refusal(
+    ErrorCode.FENCED_MEMBER_EPOCH,
+    "The streams group member is in a unknown state. The member must abandon all its tasks and "
+    "rejoin.",
+)
+"""A member whose record has a state that nobody knows."""
+
+
 def handle_streams_heartbeat(
     runtime: Runtime,
     partition: Partition,
@@ -90,14 +99,14 @@ def handle_streams_heartbeat(
     if request.member_epoch in LEAVING:
         outcome = leave_streams_group(runtime, partition, request)
     else:
-        outcome = _beat(runtime, partition, request, parked.context)
+        outcome = _heartbeat(runtime, partition, request, parked.context)
     if isinstance(outcome, Refusal):
         runtime.answer(parked, refused(StreamsGroupHeartbeatResponse, outcome))
         return None
     return outcome
 
 
-class _Draft(Struct, frozen=True):
+class _Heartbeat(Struct, frozen=True):
     """A heartbeat under way.
 
     Args:
@@ -121,7 +130,7 @@ class _Draft(Struct, frozen=True):
     records: list[LogRecord]
 
 
-def _beat(
+def _heartbeat(
     runtime: Runtime,
     partition: Partition,
     request: StreamsGroupHeartbeatRequest,
@@ -144,37 +153,37 @@ def _beat(
     if isinstance(found, Refusal):
         return found
     records += found.records
-    draft = _drafted(runtime, group, request, found, context, records)
-    if isinstance(draft, Refusal):
-        return draft
-    refusal = _invalid_tasks(draft) or _report_offsets(draft)
+    heartbeat = _updated_heartbeat(runtime, group, request, found, context, records)
+    if isinstance(heartbeat, Refusal):
+        return heartbeat
+    refusal = _invalid_tasks(heartbeat) or _report_offsets(heartbeat)
     if refusal is not None:
         return refusal
-    aim = _aim(runtime, partition, draft)
-    after = _reconciled(runtime, partition, draft, aim)
+    aim = _aim(runtime, partition, heartbeat)
+    after = _reconciled(runtime, partition, heartbeat, aim)
     if after is None:
-        return UNKNOWN_STATE
+        return _UNKNOWN_STATE
     start_session(runtime, partition, group, request.member_id)
     if request.shutdown_application and group.shutdown_member_id is None:
         group.shutdown_member_id = request.member_id
-    beat = Beat(
+    answered = AnsweredHeartbeat(
         request=request,
         api_version=context.api_version,
         group=group,
         found=found,
-        updated=draft.updated,
+        updated=heartbeat.updated,
         after=after,
-        configured=draft.configured,
+        configured=heartbeat.configured,
         delay=aim.delay,
-        is_known=request.group_id in partition.groups,
+        is_stored=request.group_id in partition.groups,
     )
-    response = told_answer(runtime, beat)
+    response = heartbeat_response(runtime, answered)
     removal = RemoveGroups(runtime, partition, "converted") if is_conversion else None
     return Effect(
         records=tuple(records),
         response=response,
         apply=removal,
-        internal_topics=draft.configured.missing_topics,
+        internal_topics=heartbeat.configured.missing_topics,
     )
 
 
@@ -242,14 +251,14 @@ def _relabel(group: StreamsGroup, old_id: str, new_id: str) -> None:
         group.refine(Refined(group.refined.epoch, targets))
 
 
-def _drafted(
+def _updated_heartbeat(
     runtime: Runtime,
     group: StreamsGroup,
     request: StreamsGroupHeartbeatRequest,
     found: Found[StreamsMember],
     context: RequestContext,
     records: list[LogRecord],
-) -> _Draft | Refusal:
+) -> _Heartbeat | Refusal:
     """Update the member and the topology, and see to the topics."""
     updated = _updated(runtime, found.member, request, context)
     if updated != found.member:
@@ -273,7 +282,7 @@ def _drafted(
                 return made
             configured = made
             group.configure(configured)
-    return _Draft(request, group, found, updated, topology, configured, metadata_hash, records)
+    return _Heartbeat(request, group, found, updated, topology, configured, metadata_hash, records)
 
 
 def _updated(
@@ -299,20 +308,20 @@ def _updated(
     topology = request.topology
     return replace(
         member,
-        instance_id=_said(request.instance_id, member.instance_id),
-        rack_id=_said(request.rack_id, member.rack_id),
+        instance_id=_changed(request.instance_id, member.instance_id),
+        rack_id=_changed(request.rack_id, member.rack_id),
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
         topology_epoch=member.topology_epoch if topology is None else topology.epoch,
         client_id=context.client_id,
         client_host=context.client_host,
-        process_id=_said(request.process_id, member.process_id),
+        process_id=_changed(request.process_id, member.process_id),
         user_endpoint=endpoint,
         client_tags=tags,
     )
 
 
-def _said(said: str | None, known: str | None) -> str | None:
-    return known if said is None else said
+def _changed(sent: str | None, current: str | None) -> str | None:
+    return current if sent is None else sent
 
 
 def _topology(
@@ -330,29 +339,29 @@ def _topology(
         records.append(group.topology_record(value))
         return wanted
     if known.epoch <= wanted.epoch and not known.is_same_as(wanted):
-        return NO_TOPOLOGY_UPDATE
+        return _NO_TOPOLOGY_UPDATE
     return known
 
 
-def _invalid_tasks(draft: _Draft) -> Refusal | None:
+def _invalid_tasks(heartbeat: _Heartbeat) -> Refusal | None:
     """Why reported tasks are refused. Source: throwIfRequestContainsInvalidTasks."""
-    parts, request = draft.configured.subtopologies, draft.request
-    if not draft.configured.is_ready or parts is None:
+    parts, request = heartbeat.configured.subtopologies, heartbeat.request
+    if not heartbeat.configured.is_ready or parts is None:
         return None
     for tasks in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
         for each in tasks or ():
             part = parts.get(each.subtopology_id)
             if part is None:
-                return no_subtopology(each.subtopology_id)
+                return _no_subtopology(each.subtopology_id)
             for number in each.partitions:
                 if not 0 <= number < part.task_count:
-                    return no_task(each.subtopology_id, number, part.task_count)
+                    return _no_task(each.subtopology_id, number, part.task_count)
     return None
 
 
-def _report_offsets(draft: _Draft) -> Refusal | None:
+def _report_offsets(heartbeat: _Heartbeat) -> Refusal | None:
     """Keep how far the copies of the member are. Source: MemberTaskOffsets.update."""
-    request, group = draft.request, draft.group
+    request, group = heartbeat.request, heartbeat.group
     if request.task_offsets is None and request.task_end_offsets is None:
         return None
     known = group.offsets_of(request.member_id)
@@ -371,26 +380,26 @@ def _report_offsets(draft: _Draft) -> Refusal | None:
     return None
 
 
-def _nested(told: tuple[TaskOffset, ...]) -> dict[str, dict[int, int]] | Refusal:
+def _nested(offsets: tuple[TaskOffset, ...]) -> dict[str, dict[int, int]] | Refusal:
     found: dict[str, dict[int, int]] = {}
-    for each in told:
+    for each in offsets:
         numbers = found.setdefault(each.subtopology_id, {})
         if each.partition in numbers:
-            return repeated_offset(each.subtopology_id, each.partition)
+            return _repeated_offset(each.subtopology_id, each.partition)
         numbers[each.partition] = each.offset
     return found
 
 
-def _needs_target(draft: _Draft, settings: dict[str, str]) -> bool:
+def _needs_target(heartbeat: _Heartbeat, settings: dict[str, str]) -> bool:
     """Whether the heartbeat is reason for another target.
 
     A static member that comes back as it was is none.
 
     Source: hasStreamsMemberMetadataChanged, hasEpochRelevantMemberConfigChanged.
     """
-    before, updated, epochs = draft.found.member, draft.updated, draft.group.epochs
+    before, updated, epochs = heartbeat.found.member, heartbeat.updated, heartbeat.group.epochs
     has_changed = updated != before
-    if has_changed and draft.request.instance_id is not None:
+    if has_changed and heartbeat.request.instance_id is not None:
         has_changed = (
             updated.topology_epoch != before.topology_epoch
             or updated.rack_id != before.rack_id
@@ -399,30 +408,30 @@ def _needs_target(draft: _Draft, settings: dict[str, str]) -> bool:
         )
     return (
         has_changed
-        or draft.metadata_hash != epochs.metadata_hash
-        or _validated(draft) != epochs.validated_topology_epoch
+        or heartbeat.metadata_hash != epochs.metadata_hash
+        or _validated(heartbeat) != epochs.validated_topology_epoch
         or settings != epochs.settings
     )
 
 
-def _validated(draft: _Draft) -> int:
-    return draft.topology.epoch if draft.configured.is_ready else NO_TOPOLOGY_EPOCH
+def _validated(heartbeat: _Heartbeat) -> int:
+    return heartbeat.topology.epoch if heartbeat.configured.is_ready else NO_TOPOLOGY_EPOCH
 
 
-def _aim(runtime: Runtime, partition: Partition, draft: _Draft) -> Aim:
+def _aim(runtime: Runtime, partition: Partition, heartbeat: _Heartbeat) -> Aim:
     """Begin another epoch where that is due; where the members go then.
 
     Source: streamsGroupHeartbeat, refineAssignment (which changes nothing in 4.4) and
     refinedAssignmentForEpoch.
     """
-    group, epochs, member_id = draft.group, draft.group.epochs, draft.request.member_id
-    settings = assignment_settings(runtime, draft.group.group_id)
-    recomputes = _needs_target(draft, settings)
+    group, epochs, member_id = heartbeat.group, heartbeat.group.epochs, heartbeat.request.member_id
+    settings = assignment_settings(runtime, heartbeat.group.group_id)
+    recomputes = _needs_target(heartbeat, settings)
     refined = None
     deviates = False
     if not recomputes and runtime.profile.streams_refines and group.state is _STABLE:
         refined = dict(group.targets.entries)
-        held = draft.updated.assigned
+        held = heartbeat.updated.assigned
         deviates = not refined.get(member_id, NOTHING_WANTED).is_same_as(held)
     epoch = epochs.group_epoch
     if recomputes or deviates:
@@ -430,21 +439,21 @@ def _aim(runtime: Runtime, partition: Partition, draft: _Draft) -> Aim:
         begun = replace(
             epochs,
             group_epoch=epoch,
-            metadata_hash=draft.metadata_hash,
-            validated_topology_epoch=_validated(draft),
+            metadata_hash=heartbeat.metadata_hash,
+            validated_topology_epoch=_validated(heartbeat),
             settings=settings,
         )
-        draft.records.append(group.group_record(begun))
+        heartbeat.records.append(group.group_record(begun))
         group.set_metadata_refresh(runtime.topics, epoch, runtime.wall_ms)
     if group.is_empty:
         start_initial_delay(runtime, partition, group.group_id)
     if deviates:
         timestamp_ms = epochs.assignment_timestamp_ms
-        draft.records.append(group.target_epoch_record(epoch, timestamp_ms))
-        aim = Aim(epoch, group.with_member(draft.updated)[1])
+        heartbeat.records.append(group.target_epoch_record(epoch, timestamp_ms))
+        aim = Aim(epoch, group.with_member(heartbeat.updated)[1])
     else:
-        question = Question(group, epoch, draft.updated, draft.configured, settings)
-        aim = updated_target(runtime, question, draft.records)
+        question = Question(group, epoch, heartbeat.updated, heartbeat.configured, settings)
+        aim = updated_target(runtime, question, heartbeat.records)
     return _refined(runtime, group, aim, refined)
 
 
@@ -472,13 +481,13 @@ def _refined(
 
 
 def _reconciled(
-    runtime: Runtime, partition: Partition, draft: _Draft, aim: Aim
+    runtime: Runtime, partition: Partition, heartbeat: _Heartbeat, aim: Aim
 ) -> StreamsMember | None:
     """Let the member take its next step; None for one that must abandon all.
 
     Source: GroupMetadataManager.maybeReconcile.
     """
-    request, updated, group = draft.request, draft.updated, draft.group
+    request, updated, group = heartbeat.request, heartbeat.updated, heartbeat.group
     if updated.is_reconciled_to(aim.epoch):
         return updated
     roles = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
@@ -496,6 +505,28 @@ def _reconciled(
     after = step.run()
     if after is None or after == updated:
         return after
-    draft.records.append(group.assignment_record(after))
+    heartbeat.records.append(group.assignment_record(after))
     start_rebalance(runtime, partition, group, after)
     return after
+
+
+def _no_subtopology(name: str) -> Refusal:
+    """A member reports tasks of no subtopology."""
+    return Refusal(ErrorCode.INVALID_REQUEST, f"Subtopology {name} does not exist in the topology.")
+
+
+def _no_task(name: str, number: int, count: int) -> Refusal:
+    """A member reports a task that there is none of."""
+    return Refusal(
+        ErrorCode.INVALID_REQUEST,
+        f"Task {number} for subtopology {name} is invalid. Number of tasks for this subtopology: "
+        f"{count}",
+    )
+
+
+def _repeated_offset(name: str, number: int) -> Refusal:
+    """A member reports two offsets of a task."""
+    return Refusal(
+        ErrorCode.INVALID_REQUEST,
+        f"Task offsets contain a duplicate entry for subtopology {name} and partition {number}.",
+    )

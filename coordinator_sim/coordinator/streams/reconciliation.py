@@ -42,7 +42,7 @@ class TaskOwners(Struct, frozen=True):
 class Difference(Struct, frozen=True):
     """Tasks of one role: what is kept, given up and got, and whether some are not free yet."""
 
-    kept: Mutable
+    assigned: Mutable
     revoked: Mutable
     granted: Mutable
     is_unreleased: bool
@@ -113,9 +113,9 @@ class Reconciliation(Struct, frozen=True):
             for copies, change in ((held.standby, standby), (held.warmup, warmup)):
                 self._keep_promoted(copies, change, active, is_revoking=is_revoking)
         assigned = HeldTasks(
-            active=_with_epochs(active.kept, held, self.epoch),
-            standby=_frozen(standby.kept),
-            warmup=_frozen(warmup.kept),
+            active=_with_epochs(active.assigned, held, self.epoch),
+            standby=_frozen(standby.assigned),
+            warmup=_frozen(warmup.assigned),
         )
         if is_revoking:
             kept = self.member.member_epoch if epoch is None else epoch
@@ -139,19 +139,19 @@ class Reconciliation(Struct, frozen=True):
     def _difference(
         self,
         held: Mapping[str, Mapping[int, int] | frozenset[int]],
-        wanted: TaskSet,
+        target: TaskSet,
         is_unreleased: Callable[[str, int], bool],
     ) -> Difference:
         """Source: CurrentAssignmentBuilder.computeAssignmentDifference."""
         change = Difference({}, {}, {}, is_unreleased=False)
         waits = False
-        for name in dict.fromkeys((*wanted, *held)):
-            have, want = set(held.get(name, ())), wanted.get(name, NO_TASKS)
+        for name in dict.fromkeys((*target, *held)):
+            have, want = set(held.get(name, ())), target.get(name, NO_TASKS)
             missing = want - have
             free = {number for number in missing if not is_unreleased(name, number)}
             waits = waits or len(free) < len(missing)
             for part, numbers in (
-                (change.kept, have & want),
+                (change.assigned, have & want),
                 (change.revoked, have - want),
                 (change.granted, free),
             ):
@@ -210,7 +210,7 @@ class Reconciliation(Struct, frozen=True):
             granted = set() if is_revoking else active.granted.get(name, set())
             staying = (numbers & self.target.active.get(name, NO_TASKS)) - granted
             if staying:
-                change.kept.setdefault(name, set()).update(staying)
+                change.assigned.setdefault(name, set()).update(staying)
 
 
 def _demote(held: HeldTasks, standby: Difference) -> None:
@@ -232,7 +232,7 @@ def _grant_now(change: Difference, name: str, number: int) -> bool:
     if number not in change.granted.get(name, ()):
         return False
     _discard(change.granted, name, number)
-    change.kept.setdefault(name, set()).add(number)
+    change.assigned.setdefault(name, set()).add(number)
     return True
 
 

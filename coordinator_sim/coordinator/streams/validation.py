@@ -6,23 +6,29 @@ throwIfStreamsGroupHeartbeatRequestIsUsingUnsupportedFeatures.
 
 from typing import Final
 
+from coordinator_sim.coordinator.consumer.validation import empty_field
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
-_TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
-"""What Java's String.trim takes away."""
-
 
 def invalid_streams_heartbeat(
     request: StreamsGroupHeartbeatRequest, profile: Profile
 ) -> Refusal | None:
     """The first invalid field of a streams heartbeat; None for a valid request."""
-    text = _unsupported(request, profile) or _empty_name(request)
+    text = _unsupported(request, profile)
     if text is not None:
         return _invalid(text)
+    empty = empty_field(
+        MemberId=request.member_id,
+        GroupId=request.group_id,
+        InstanceId=request.instance_id,
+        RackId=request.rack_id,
+    )
+    if empty is not None:
+        return _invalid(f"{empty} can't be empty.")
     if request.member_epoch == JOIN_EPOCH:
         refusal = _join_fault(request)
         if refusal is not None:
@@ -34,8 +40,8 @@ def invalid_streams_heartbeat(
             f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2."
         )
     roles = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
-    said = sum(each is not None for each in roles)
-    if 0 < said < len(roles):
+    given = sum(each is not None for each in roles)
+    if 0 < given < len(roles):
         return _invalid("If one task-type is non-null, all must be non-null.")
     if request.member_epoch != JOIN_EPOCH and request.topology is not None:
         return _invalid("Topology can only be provided when (re-)joining.")
@@ -46,29 +52,16 @@ def _unsupported(request: StreamsGroupHeartbeatRequest, profile: Profile) -> str
     if not profile.streams_has_static_members and request.instance_id is not None:
         return "Static membership is not yet supported."
     if not profile.streams_takes_offsets:
-        for name, is_said in (
+        for name, is_set in (
             ("TaskOffsets", request.task_offsets is not None),
             ("TaskEndOffsets", request.task_end_offsets is not None),
             ("WarmupTasks", bool(request.warmup_tasks)),
         ):
-            if is_said:
+            if is_set:
                 return f"{name} are not supported yet."
     topology = request.topology
     if topology is not None and any(each.source_topic_regex for each in topology.subtopologies):
         return "Regular expressions for source topics are not supported yet."
-    return None
-
-
-def _empty_name(request: StreamsGroupHeartbeatRequest) -> str | None:
-    named = (
-        ("MemberId", request.member_id),
-        ("GroupId", request.group_id),
-        ("InstanceId", request.instance_id),
-        ("RackId", request.rack_id),
-    )
-    for name, text in named:
-        if text is not None and not text.strip(_TRIMMED):
-            return f"{name} can't be empty."
     return None
 
 

@@ -81,7 +81,7 @@ def test_partitions_are_assigned_once_their_state_is_kept() -> None:
     assert (first.error_code, given(first)) == (ErrorCode.NONE, ())
     (call,) = members.broker.persister.calls
     assert isinstance(call.request, InitializeState)
-    assert call.request.places() == ((FOO, (0, 1, 2, 3)),)
+    assert call.request.partitions_by_topic() == ((FOO, (0, 1, 2, 3)),)
     assert given(members.beat("a", first.member_epoch)) == (0, 1, 2, 3)
 
 
