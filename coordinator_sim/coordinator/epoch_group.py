@@ -39,6 +39,9 @@ _REFRESH_MS: Final = 2_147_483_647
 NOT_CHECKED: Final = (0, 0)
 """The topics' hash is compared with the next heartbeat."""
 
+AssignmentEpochs = Callable[[str, bytes, int], int | None]
+"""By topic, topic id and partition the epoch at which a member got it; None if it has it not."""
+
 
 class GroupEpochs(Struct, frozen=True, kw_only=True, gc=False):
     """The epochs of a group.

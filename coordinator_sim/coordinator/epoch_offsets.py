@@ -89,13 +89,13 @@ def _epoch_error(
     if epoch > member.member_epoch or not group.has_assignment_epochs:
         return _stale_error(member)
     limit = runtime.config.offset_metadata_max_bytes
+    epoch_of = group.assignment_epochs(member.member_id)
     for topic in topics:
-        epochs = group.assignment_epochs(member.member_id, topic.name, topic.topic_id)
         for partition in topic.partitions:
             # A partition whose metadata is too long is refused by itself, and not looked at here.
             if is_overlong(partition.committed_metadata or "", limit):
                 continue
-            assigned_at = epochs.get(partition.partition_index)
+            assigned_at = epoch_of(topic.name, topic.topic_id, partition.partition_index)
             if assigned_at is None or epoch < assigned_at:
                 return _stale_error(member)
     return NO_ERROR

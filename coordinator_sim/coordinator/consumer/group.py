@@ -27,7 +27,7 @@ from coordinator_sim.coordinator.consumer.member import (
 )
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.epoch_group import RecordTypes
+from coordinator_sim.coordinator.epoch_group import AssignmentEpochs, RecordTypes
 from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, is_homogeneous
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.coordinator.topics import KnownTopics
@@ -182,11 +182,16 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         """Whether a transactional commit of an earlier epoch is refused if a topic is gone."""
         return self.profile.old_txn_commit_needs_topics
 
-    def assignment_epochs(self, member_id: str, _topic: str, topic_id: bytes) -> dict[int, int]:
-        """The partitions of a topic that a member has, each with the epoch at which it got it."""
+    def assignment_epochs(self, member_id: str) -> AssignmentEpochs:
+        """Reads the epochs at which a member got its partitions."""
         member = self.members.entries[member_id]
-        pending = member.pending_revocation.get(topic_id, {})
-        return {**pending, **member.assigned.get(topic_id, {})}
+        held, pending = member.assigned, member.pending_revocation
+
+        def epoch_of(_topic: str, topic_id: bytes, partition: int) -> int | None:
+            epoch = held.get(topic_id, {}).get(partition)
+            return pending.get(topic_id, {}).get(partition) if epoch is None else epoch
+
+        return epoch_of
 
     def topics_seen(self, topics: KnownTopics, names: Iterable[str]) -> TopicsSeen:
         """Compare topics with those that the group's epoch was written with.

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.epoch_group import (
+    AssignmentEpochs,
     EpochGroup,
     GroupEpochs,
     RecordTypes,
@@ -203,15 +204,21 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
         """Whether tasks can be told by their topics: there is a topology."""
         return self.epochs.topology is not None
 
-    def assignment_epochs(self, member_id: str, topic: str, _topic_id: bytes) -> dict[int, int]:
-        """The active tasks of a topic that a member has, each with the epoch at which it got it."""
-        topology = self.epochs.topology
-        subtopology = None if topology is None else topology.source_topics().get(topic)
-        if subtopology is None:
-            return {}
-        member, name = self.members.entries[member_id], subtopology.subtopology_id
-        pending = member.pending_revocation.active.get(name, {})
-        return {**pending, **member.assigned.active.get(name, {})}
+    def assignment_epochs(self, member_id: str) -> AssignmentEpochs:
+        """Reads the epochs at which a member got the active tasks that read topics."""
+        topology, member = self.epochs.topology, self.members.entries[member_id]
+        subtopologies = {} if topology is None else topology.source_topics()
+        held, pending = member.assigned.active, member.pending_revocation.active
+
+        def epoch_of(topic: str, _topic_id: bytes, partition: int) -> int | None:
+            subtopology = subtopologies.get(topic)
+            if subtopology is None:
+                return None
+            name = subtopology.subtopology_id
+            epoch = held.get(name, {}).get(partition)
+            return pending.get(name, {}).get(partition) if epoch is None else epoch
+
+        return epoch_of
 
     def owners(self) -> TaskOwners:
         """Which processes have a task."""
