@@ -46,7 +46,7 @@ SHARE_FAULTS: Final = (
     Exhibit(
         "timed-out-is-lost",
         "A lock that runs out archives its records in place of giving them to others.",
-        _SHARES + "lock_timeouts",
+        _SHARES + "share_partition",
         "    to = RecordState.ARCHIVED if last < records.start_offset else RecordState.AVAILABLE\n",
         "    to = RecordState.ARCHIVED\n",
         "SG-045 as 4.4",

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from coordinator_sim.broker.share_coordinator.batches import combined
 from coordinator_sim.broker.share_coordinator.ports import KnownTopics, ShareCoordinatorConfig
-from coordinator_sim.broker.share_coordinator.redundant import RedundantOffsets
 from coordinator_sim.broker.share_coordinator.state import (
     UNDECIDED,
     ShareRecord,
@@ -26,7 +25,7 @@ from coordinator_sim.broker.share_coordinator.state import (
 )
 from coordinator_sim.broker.shares.partition_keys import share_partition_hash
 from coordinator_sim.broker.shares.persister import SharePartitionKey
-from coordinator_sim.coordinator.timeline import Timeline, TimelineTable
+from coordinator_sim.coordinator.timeline import Timeline, TimelineTable, TimelineValue
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
@@ -361,3 +360,38 @@ def _grown(writing: Writing, state: ShareSnapshotValue) -> Writing:
         start_offset=max(writing.start_offset, state.start_offset),
         delivery_complete_count=count,
     )
+
+
+_NOTHING_YET: Final = (1 << 63) - 1
+
+
+class RedundantOffsets:
+    """The latest snapshot of each share partition, by offset.
+
+    Args:
+        timeline: Of the partition.
+
+    Source: kafka 4.3, ShareCoordinatorOffsetsManager.java.
+    """
+
+    __slots__ = ("_latest", "_redundant")
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._latest: TimelineTable[SharePartitionKey, int] = TimelineTable(
+            timeline, share_partition_hash
+        )
+        self._redundant = TimelineValue(timeline, _NOTHING_YET)
+
+    def snapshot_written(self, key: SharePartitionKey, offset: int, *, is_tombstone: bool) -> None:
+        """A snapshot replaces what was written of a share partition before. Source: updateState."""
+        self._redundant.value = min(self._redundant.value, offset)
+        self._latest.put(key, offset)
+        # Kafka stops at an offset that equals the last one, which no other can be below.
+        self._redundant.value = min(self._latest.entries.values())
+        if is_tombstone:
+            self._latest.remove(key)
+
+    def last(self) -> int | None:
+        """The first offset that is needed; None where nothing before it can go."""
+        value = self._redundant.value
+        return None if value <= 0 or value == _NOTHING_YET else value

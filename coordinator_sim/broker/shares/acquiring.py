@@ -5,11 +5,10 @@ Source: kafka 4.3.1, core/.../share/SharePartition.java, acquire and what it cal
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from coordinator_sim.broker.shares.aborted_records import aborted_batches, without_batches
 from coordinator_sim.broker.shares.acquisition_locks import (
     AcquisitionLock,
     AcquisitionLocks,
-    LockOwner,
+    TimedOut,
 )
 from coordinator_sim.broker.shares.archiving import archive_acquired, archive_stale
 from coordinator_sim.broker.shares.delivery_throttle import DeliveryThrottle, acquire_offsets
@@ -17,6 +16,8 @@ from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
 from coordinator_sim.broker.shares.in_flight_state import InFlightState, RecordState
 from coordinator_sim.broker.shares.share_values import (
+    NO_PRODUCER,
+    Aborted,
     Acquired,
     AcquireRequest,
     FetchedBatch,
@@ -32,25 +33,25 @@ class Locking:
 
     Args:
         locks: The wheel.
-        owner: Told when the time is over.
+        timed_out: See `TimedOut`.
         member_id: The member.
         deadline_ms: When the time is over, on the group clock.
     """
 
-    __slots__ = ("_deadline_ms", "_locks", "_owner", "member_id")
+    __slots__ = ("_deadline_ms", "_locks", "_timed_out", "member_id")
 
     def __init__(
-        self, locks: AcquisitionLocks, owner: LockOwner, member_id: str, deadline_ms: int
+        self, locks: AcquisitionLocks, timed_out: TimedOut, member_id: str, deadline_ms: int
     ) -> None:
         self._locks = locks
-        self._owner = owner
+        self._timed_out = timed_out
         self.member_id = member_id
         self._deadline_ms = deadline_ms
 
     def lock(self, first_offset: int, last_offset: int) -> AcquisitionLock:
         """Lock records. Source: SharePartition.scheduleAcquisitionLockTimeout."""
         return self._locks.schedule(
-            self._owner,
+            self._timed_out,
             self.member_id,
             (first_offset, last_offset),
             deadline_ms=self._deadline_ms,
@@ -59,11 +60,11 @@ class Locking:
     def lock_each(self, records: InFlightBatch, first: int, last: int) -> AcquisitionLock:
         """Lock records of a split batch, each by itself."""
         return self._locks.schedule(
-            self._owner,
+            self._timed_out,
             self.member_id,
             (first, last),
             deadline_ms=self._deadline_ms,
-            records=records,
+            locked_by=records.locked_by,
         )
 
 
@@ -344,3 +345,68 @@ def merged(acquired: Iterable[AcquiredRecords]) -> Iterator[AcquiredRecords]:
             present = records
     if present is not None:
         yield present
+
+
+def aborted_batches(
+    batches: Iterable[FetchedBatch], aborted: Iterable[Aborted]
+) -> list[FetchedBatch]:
+    """The batches that belong to aborted transactions, in order.
+
+    Source: SharePartition.fetchAbortedTransactionRecordBatches.
+    """
+    waiting = sorted(aborted, key=lambda transaction: transaction.first_offset, reverse=True)
+    producers: set[int] = set()
+    found = []
+    for batch in batches:
+        if batch.producer_id == NO_PRODUCER:
+            continue
+        while waiting and waiting[-1].first_offset <= batch.last_offset:
+            producers.add(waiting.pop().producer_id)
+        if batch.is_abort_marker:
+            producers.discard(batch.producer_id)
+        elif batch.is_transactional and batch.producer_id in producers:
+            found.append(batch)
+    return found
+
+
+def without_batches(
+    acquired: Sequence[AcquiredRecords], batches: Sequence[FetchedBatch]
+) -> list[AcquiredRecords]:
+    """The acquired records that are in none of these batches; both are in ascending order.
+
+    Source: SharePartition.filterRecordBatchesFromAcquiredRecords.
+    """
+    if not batches:
+        return list(acquired)
+    kept: list[AcquiredRecords] = []
+    cutting = iter(batches)
+    batch: FetchedBatch | None = next(cutting)
+    for records in acquired:
+        rest: AcquiredRecords | None = records
+        while rest is not None:
+            if batch is None:
+                kept.append(rest)
+                break
+            last_offset = rest.last_offset
+            rest = _cut(rest, batch, kept)
+            if last_offset > batch.last_offset:
+                batch = next(cutting, None)
+    return kept
+
+
+def _cut(
+    records: AcquiredRecords, batch: FetchedBatch, kept: list[AcquiredRecords]
+) -> AcquiredRecords | None:
+    """Keep what is before a batch, and return what is after it."""
+    if records.last_offset < batch.base_offset:
+        kept.append(records)
+        return None
+    if records.first_offset > batch.last_offset:
+        return records
+    if records.first_offset < batch.base_offset:
+        kept.append(
+            AcquiredRecords(records.first_offset, batch.base_offset - 1, records.delivery_count)
+        )
+    if records.last_offset > batch.last_offset:
+        return AcquiredRecords(batch.last_offset + 1, records.last_offset, records.delivery_count)
+    return None

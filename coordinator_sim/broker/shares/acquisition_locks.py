@@ -4,8 +4,8 @@ Source: kafka 4.3.1, server/.../share/fetch/AcquisitionLockTimerTask.java, and t
 SharePartitionManager makes for them.
 """
 
-from collections.abc import Iterator
-from typing import Final, Protocol, cast
+from collections.abc import Callable, Iterator
+from typing import Final, cast
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.scheduler import WakeBy
@@ -15,20 +15,12 @@ _SLICE: Final = 100
 """Locks that run out in one call of `expire`: 10 ms (measured)."""
 
 
-class LockOwner(Protocol):
-    """Whoever set a lock."""
-
-    def lock_timed_out(self, offsets: tuple[int, int], now: Instants) -> None:
-        """The time of a lock on these records, the first and the last, is over."""
-        ...
+TimedOut = Callable[[tuple[int, int], Instants], None]
+"""Called with the first and the last offset of records whose lock has run out."""
 
 
-class SplitRecords(Protocol):
-    """Records with states of their own."""
-
-    def locked_by(self, lock: "AcquisitionLock") -> Iterator[int]:
-        """The offsets of those that a lock is still on, in order."""
-        ...
+LockedBy = Callable[["AcquisitionLock"], Iterator[int]]
+"""The offsets, in order, of the records that a lock is still on; each has its own lock in Kafka."""
 
 
 class AcquisitionLock:
@@ -36,12 +28,12 @@ class AcquisitionLock:
 
     Args:
         locks: The wheel it waits in.
-        owner: Told when the time is over.
+        timed_out: See `TimedOut`.
         member_id: The member.
         first_offset: The first record.
         last_offset: The last record.
         deadline_ms: When the time is over, on the group clock.
-        records: Where each record has a lock of its own in Kafka, these; they run out one by one.
+        locked_by: See `LockedBy`; the records run out one by one. None for all at once.
 
     Attributes:
         holder_count: States with this lock; when the last one drops it, it is cancelled.
@@ -49,8 +41,9 @@ class AcquisitionLock:
     """
 
     __slots__ = (
+        "_locked_by",
         "_locks",
-        "_owner",
+        "_timed_out",
         "deadline_ms",
         "first_offset",
         "has_expired",
@@ -58,29 +51,28 @@ class AcquisitionLock:
         "key",
         "last_offset",
         "member_id",
-        "records",
     )
 
     def __init__(  # noqa: PLR0913 - what AcquisitionLockTimerTask is made of
         self,
         locks: "AcquisitionLocks",
-        owner: LockOwner,
+        timed_out: TimedOut,
         *,
         key: TimerKey,
         member_id: str,
         first_offset: int,
         last_offset: int,
         deadline_ms: int,
-        records: SplitRecords | None,
+        locked_by: LockedBy | None,
     ) -> None:
         self._locks = locks
-        self._owner = owner
+        self._timed_out = timed_out
         self.key = key
         self.member_id = member_id
         self.first_offset = first_offset
         self.last_offset = last_offset
         self.deadline_ms = deadline_ms
-        self.records = records
+        self._locked_by = locked_by
         self.holder_count = 1
         self.has_expired = False
 
@@ -90,27 +82,27 @@ class AcquisitionLock:
         if not self.holder_count:
             self._locks.cancel(self)
 
-    def of_records(self, records: SplitRecords) -> "AcquisitionLock":
+    def of_records(self, locked_by: LockedBy) -> "AcquisitionLock":
         """A new lock with the same deadline that covers the records one by one."""
         return self._locks.schedule(
-            self._owner,
+            self._timed_out,
             self.member_id,
             (self.first_offset, self.last_offset),
             deadline_ms=self.deadline_ms,
-            records=records,
+            locked_by=locked_by,
         )
 
-    def expire(self) -> Iterator[tuple[LockOwner, tuple[int, int]]]:
-        """Yield the owners to notify of the expiry, each with its first and last offset.
+    def expire(self) -> Iterator[tuple[TimedOut, tuple[int, int]]]:
+        """Yield what to call for the expiry, each with its first and last offset.
 
         Source: AcquisitionLockTimerTask.run.
         """
         self.has_expired = True
-        if self.records is None:
-            yield self._owner, (self.first_offset, self.last_offset)
+        if self._locked_by is None:
+            yield self._timed_out, (self.first_offset, self.last_offset)
             return
-        for offset in self.records.locked_by(self):
-            yield self._owner, (offset, offset)
+        for offset in self._locked_by(self):
+            yield self._timed_out, (offset, offset)
 
 
 class AcquisitionLocks:
@@ -126,7 +118,7 @@ class AcquisitionLocks:
         self._wake_by = wake_by
         self._queue = TimerQueue()
         self._count = 0
-        self._expiring: Iterator[tuple[LockOwner, tuple[int, int]]] | None = None
+        self._expiring: Iterator[tuple[TimedOut, tuple[int, int]]] | None = None
         self._expired_ms = 0
 
     def start(self, now: Instants) -> None:
@@ -135,33 +127,33 @@ class AcquisitionLocks:
 
     def schedule(
         self,
-        owner: LockOwner,
+        timed_out: TimedOut,
         member_id: str,
         offsets: tuple[int, int],
         *,
         deadline_ms: int,
-        records: SplitRecords | None = None,
+        locked_by: LockedBy | None = None,
     ) -> AcquisitionLock:
         """Lock the records from one offset to another for a member. The wheel must be started.
 
         Args:
-            owner: Told when the time is over.
+            timed_out: See `TimedOut`.
             member_id: The member.
             offsets: Of the first and the last record.
             deadline_ms: When the time is over; if that has passed, `expire` tells so at once.
-            records: See `AcquisitionLock`.
+            locked_by: See `AcquisitionLock`.
         """
         self._count += 1
         lock = AcquisitionLock(
             self,
-            owner,
+            timed_out,
             key=TimerKey(TimerKind.ACQUISITION_LOCK, "", str(self._count)),
             member_id=member_id,
             first_offset=offsets[0],
             last_offset=offsets[1],
             deadline_ms=deadline_ms,
             # One record alone is taken from its member whether its state has this lock or not.
-            records=None if offsets[0] == offsets[1] else records,
+            locked_by=None if offsets[0] == offsets[1] else locked_by,
         )
         # `now_ms` starts a wheel, and this one is started.
         self._queue.schedule(lock.key, deadline_ms, now_ms=deadline_ms, data=lock)
@@ -185,8 +177,8 @@ class AcquisitionLocks:
                     return
                 self._expired_ms = now.group_ms
                 self._expiring = cast("AcquisitionLock", timer.data).expire()
-            for owner, offsets in self._expiring:
-                owner.lock_timed_out(offsets, now)
+            for timed_out, offsets in self._expiring:
+                timed_out(offsets, now)
                 left -= 1
                 if not left:
                     return

@@ -6,16 +6,16 @@ server/.../share/fetch/ShareFetch.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.purgatory import Place
-from coordinator_sim.broker.records.fetch_request import Isolation
+from coordinator_sim.broker.records.fetch_request import FetchParams, Isolation
 from coordinator_sim.broker.records.fetch_sessions import FetchPlace
 from coordinator_sim.broker.shares.answers import Found, unread
 from coordinator_sim.broker.shares.log_access import ShareReader, sliced
 from coordinator_sim.broker.shares.persister import SharePartitionKey
-from coordinator_sim.broker.shares.share_apis import ShareFetch
+from coordinator_sim.broker.shares.sessions import SessionKey
 from coordinator_sim.broker.shares.share_partition import SharePartition
 from coordinator_sim.broker.shares.share_values import (
     AcquireRequest,
@@ -30,6 +30,30 @@ from coordinator_sim.messages.share_fetch import PartitionData
 
 WatchKey = SharePartitionKey | Place
 """What share fetches wait on: a share partition, or the log of a partition."""
+
+
+class ShareFetch(NamedTuple):
+    """What a member fetches.
+
+    Args:
+        key: The member.
+        params: Bytes, waiting, isolation.
+        acquire_mode: 0 rounds up to whole batches, 1 takes no more than `max_records`.
+        epoch: Of its session, by which the partitions take turns to be first.
+        max_records: How many it takes at most, about.
+        batch_size: In how large a piece they are acquired, about.
+        places: From where.
+        connection: By which it came.
+    """
+
+    key: SessionKey
+    params: FetchParams
+    acquire_mode: int
+    epoch: int
+    max_records: int
+    batch_size: int
+    places: tuple[FetchPlace, ...]
+    connection: int
 
 
 class FetchingBroker(Protocol):

@@ -43,17 +43,7 @@ class Shares:
         self._draw = chance(cluster.settings.seed + 2)
         self._brokers: dict[int, SharePartitionManager] = {}
         self._apis = (
-            ShareApis(
-                cluster.hosted,
-                cluster.access,
-                offers=groups.offers,
-                configs=cluster.configs,
-                brokers=self.of_broker,
-                answers=cluster,
-                scheduler=cluster.scheduler,
-                profile=cluster.settings.profile,
-                quotas=cluster.quotas,
-            ),
+            ShareApis(cluster, offers=groups.offers, brokers=self.of_broker),
             ShareOffsetsApi(
                 groups,
                 cluster.hosted,

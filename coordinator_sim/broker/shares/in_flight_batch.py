@@ -164,7 +164,7 @@ class InFlightBatch:
         whole = self._state
         if whole is None:
             return
-        lock = None if whole.lock is None else whole.lock.of_records(self)
+        lock = None if whole.lock is None else whole.lock.of_records(self.locked_by)
         state = InFlightState(whole.state, whole.delivery_count, whole.member_id, lock)
         whole.clear_lock()
         self._become([self.first_offset], [state])

@@ -7,18 +7,15 @@ handleShareAcknowledgeRequest and handleAcknowledgements.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
-from coordinator_sim.broker.configs.configs import Configs
-from coordinator_sim.broker.contract import Answers, Call, Handlers, Instants
+from coordinator_sim.broker.cluster_parts import ClusterParts
+from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.groups.group_checks import GroupProtocol, Offers, is_member_id
 from coordinator_sim.broker.purgatory import Place
-from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.records.fetch_request import FetchParams, Isolation
 from coordinator_sim.broker.records.fetch_sessions import FINAL_EPOCH, FetchPlace
-from coordinator_sim.broker.replicas.replica_manager import LeaderTags, ReplicaManager
-from coordinator_sim.broker.scheduler import Scheduler
-from coordinator_sim.broker.security.access import Access
+from coordinator_sim.broker.replicas.replica_manager import LeaderTags
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType
 from coordinator_sim.broker.shares.acknowledgements import (
     Acknowledgements,
@@ -36,18 +33,18 @@ from coordinator_sim.broker.shares.answers import (
     unread,
     with_outcomes,
 )
+from coordinator_sim.broker.shares.delayed_fetch import ShareFetch
 from coordinator_sim.broker.shares.sessions import (
     SessionKey,
     SessionTerms,
     ShareFetchContext,
-    ShareSessionCache,
     new_context,
 )
+from coordinator_sim.broker.shares.share_partition_manager import SharePartitionManager
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.share_acknowledge import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -69,99 +66,31 @@ LOCK_DURATION: Final = "share.record.lock.duration.ms"
 _ISOLATION: Final = "share.isolation.level"
 
 
-class ShareFetch(NamedTuple):
-    """What a member fetches.
-
-    Args:
-        key: The member.
-        params: Bytes, waiting, isolation.
-        acquire_mode: 0 rounds up to whole batches, 1 takes no more than `max_records`.
-        epoch: Of its session, by which the partitions take turns to be first.
-        max_records: How many it takes at most, about.
-        batch_size: In how large a piece they are acquired, about.
-        places: From where.
-        connection: By which it came.
-    """
-
-    key: SessionKey
-    params: FetchParams
-    acquire_mode: int
-    epoch: int
-    max_records: int
-    batch_size: int
-    places: tuple[FetchPlace, ...]
-    connection: int
-
-
-class SharePartitions(Protocol):
-    """The share partitions of one broker."""
-
-    sessions: ShareSessionCache
-
-    def fetch(self, fetch: ShareFetch, then: Callable[[Found], None], now: Instants) -> None:
-        """Acquire records for a member, now or when there are enough."""
-        ...
-
-    def acknowledge(
-        self, key: SessionKey, batches: Batches, then: Callable[[Outcomes], None], now: Instants
-    ) -> None:
-        """Take note of what a member has done with records."""
-        ...
-
-    def release_session(self, key: SessionKey, now: Instants) -> None:
-        """End a member's session, and let others have what it had acquired."""
-        ...
-
-
 class ShareApis:
     """Answers ShareFetch and ShareAcknowledge.
 
     Args:
-        hosted: The partitions that the brokers host.
-        access: Authorizes requests.
+        cluster: The parts of the cluster.
         offers: Whether share groups are on now.
-        configs: Settings of groups.
         brokers: The share partitions of a broker.
-        answers: Takes the answers.
-        scheduler: Answers later those for whom there is no session.
-        profile: Some checks differ by release.
-        quotas: How much members may fetch.
     """
 
-    __slots__ = (
-        "_access",
-        "_answers",
-        "_brokers",
-        "_configs",
-        "_hosted",
-        "_offers",
-        "_profile",
-        "_quotas",
-        "_scheduler",
-    )
+    __slots__ = ("_access", "_brokers", "_cluster", "_configs", "_hosted", "_offers", "_profile")
 
-    def __init__(  # noqa: PLR0913 - what the APIs need, by keyword
+    def __init__(
         self,
-        hosted: ReplicaManager,
-        access: Access,
+        cluster: ClusterParts,
         *,
         offers: Offers,
-        configs: Configs,
-        brokers: Callable[[int], SharePartitions],
-        answers: Answers,
-        scheduler: Scheduler,
-        profile: Profile,
-        quotas: Quotas,
+        brokers: Callable[[int], SharePartitionManager],
     ) -> None:
-        self._hosted = hosted
-        self._access = access
+        self._cluster = cluster
+        self._hosted = cluster.hosted
+        self._access = cluster.access
+        self._configs = cluster.configs
+        self._profile = cluster.settings.profile
         self._offers = offers
-        self._configs = configs
         self._brokers = brokers
-        self._answers = answers
-        self._scheduler = scheduler
-        self._profile = profile
-        self._quotas = quotas
 
     def handlers(self) -> Handlers:
         """The handlers of both."""
@@ -248,13 +177,13 @@ class ShareApis:
         refused = ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_LIMIT_REACHED)
 
         def tell(_now: Instants) -> None:
-            self._answers.answer(call.context.token, refused)
+            self._cluster.answer(call.context.token, refused)
 
-        self._scheduler.at_wall_ms(call.now.wall_ms + call.request.max_wait_ms, tell)
+        self._cluster.scheduler.at_wall_ms(call.now.wall_ms + call.request.max_wait_ms, tell)
 
     def _read(
         self,
-        shares: SharePartitions,
+        shares: SharePartitionManager,
         call: Call[ShareFetchRequest],
         context: ShareFetchContext,
         then: Callable[[Found], None],
@@ -311,9 +240,9 @@ class ShareApis:
             has_hard_limit=False,
             leader_only=True,
         )
-        if not self._quotas.is_on:
+        if not self._cluster.quotas.is_on:
             return params
-        return params.bounded(self._quotas.max_fetch_bytes(call))
+        return params.bounded(self._cluster.quotas.max_fetch_bytes(call))
 
     # -- ShareAcknowledge ------------------------------------------------------------------
 
@@ -334,7 +263,7 @@ class ShareApis:
             if epoch == FINAL_EPOCH:
                 shares.release_session(key, call.now)
             response = acknowledged(outcomes, self.tags_of(call), self.lock_timeout_ms(key))
-            self._answers.answer(call.context.token, response)
+            self._cluster.answer(call.context.token, response)
 
         try:
             self._take(shares, call, read, then)
@@ -344,7 +273,7 @@ class ShareApis:
 
     def _take(
         self,
-        shares: SharePartitions,
+        shares: SharePartitionManager,
         call: Call[ShareFetchRequest] | Call[ShareAcknowledgeRequest],
         read: Acknowledgements,
         then: Callable[[Outcomes], None],
@@ -390,9 +319,9 @@ class ShareApis:
         """Answer a ShareFetch of which all is known; the last one ends its session."""
         key = _key(call)
         version, throttle_ms = call.context.api_version, 0
-        if self._quotas.is_on:
+        if self._cluster.quotas.is_on:
             size = partial(size_bytes, context, found, version)
-            throttle_ms = max(0, self._quotas.fetch_throttle_ms(call, size))
+            throttle_ms = max(0, self._cluster.quotas.fetch_throttle_ms(call, size))
         tags_of, lock_timeout_ms = self.tags_of(call), self.lock_timeout_ms(key)
         response = fetched(context, found, tags_of, lock_timeout_ms, throttle_ms)
         names = self._hosted.image.topic_names
@@ -400,12 +329,12 @@ class ShareApis:
         if unknown and not self._profile.share_fetch_tells_unknown_topics:
             # QUIRK: Kafka counts bytes by topics, and throws at one without a name.
             failed = ShareFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
-            self._answers.answer(call.context.token, failed)
+            self._cluster.answer(call.context.token, failed)
             return
         response = with_outcomes(response, outcomes)
         if context.epoch == FINAL_EPOCH:
             self._brokers(call.broker_id).release_session(key, call.now)
-        self._answers.answer(call.context.token, response)
+        self._cluster.answer(call.context.token, response)
 
 
 @dataclass(slots=True)

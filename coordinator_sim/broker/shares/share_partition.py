@@ -11,21 +11,26 @@ Source: kafka 4.3.1, core/.../share/SharePartition.java.
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Final
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.shares.acknowledging import Acknowledging
 from coordinator_sim.broker.shares.acquiring import Acquisition, Locking
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
 from coordinator_sim.broker.shares.archiving import move_log_start
-from coordinator_sim.broker.shares.dead_letters import Change, DeadLetterQueue, DeadLetters
+from coordinator_sim.broker.shares.dead_letters import (
+    Change,
+    DeadLetterCause,
+    DeadLetterQueue,
+    DeadLetters,
+)
+from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
 from coordinator_sim.broker.shares.in_flight_state import (
     DeliveryLimit,
     InFlightState,
     RecordState,
 )
-from coordinator_sim.broker.shares.lock_timeouts import release_timed_out
-from coordinator_sim.broker.shares.offset_reset import reset_offset
 from coordinator_sim.broker.shares.persisted_state import (
     dead_letters_in,
     persister_refusal,
@@ -49,8 +54,9 @@ from coordinator_sim.broker.shares.share_values import (
     ShareSettings,
 )
 from coordinator_sim.coordinator.epoch_refusals import Refusal
-from coordinator_sim.errors import OperationAborted
+from coordinator_sim.errors import InvariantViolation, OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.java_durations import duration_ns
 
 Then = Callable[[Refusal | None], None]
 """Told how a call ended; None is success."""
@@ -256,7 +262,7 @@ class SharePartition:
     def _locking(self, member_id: str, settings: ShareSettings, now: Instants) -> Locking:
         self._locks.start(now)
         deadline_ms = now.group_ms + settings.record_lock_duration_ms
-        return Locking(self._locks, self, member_id, deadline_ms)
+        return Locking(self._locks, self.lock_timed_out, member_id, deadline_ms)
 
     def _limit(self, settings: ShareSettings) -> DeliveryLimit:
         letters = self._dead_letters
@@ -430,3 +436,113 @@ def _merge(changes: Iterable[Change]) -> None:
     for change in changes:
         if change.holder is not None:
             change.holder.merge(change.batch.first_offset, change.batch.last_offset)
+
+
+def release_timed_out(
+    records: InFlightRecords, offsets: tuple[int, int], limit: DeliveryLimit
+) -> list[Change]:
+    """Take the records of a lock from its member for good, and return what is to be written.
+
+    Records in a transition are left: its end looks at the lock.
+
+    Source: SharePartition.releaseAcquisitionLockOnTimeout.
+    """
+    first_offset, last_offset = offsets
+    floor = records.batches.floor(first_offset)
+    if floor is None:
+        return []
+    changed: list[Change] = []
+    for batch in records.batches.beginning_in(floor.first_offset, last_offset):
+        if not batch.is_split:
+            if not batch.state.is_acquired:
+                continue
+            if not batch.is_split_by(records.start_offset):
+                range_ = batch.first_offset, batch.last_offset
+                changed.append(_release(records, range_, batch.state, limit))
+                continue
+            batch.split()
+        changed += _release_runs(records, batch, offsets, limit)
+    return changed
+
+
+def _release_runs(
+    records: InFlightRecords, batch: InFlightBatch, offsets: tuple[int, int], limit: DeliveryLimit
+) -> list[Change]:
+    """Take records of a split batch from their member."""
+    first_offset, last_offset = offsets
+    if first_offset < records.start_offset <= last_offset:
+        batch.cut((records.start_offset,))
+    runs = batch.runs_in(first_offset, last_offset, singly=limit.has_queue)
+    changed = [
+        _release(records, (first, last), state, limit)._replace(holder=batch)
+        for first, last, state in runs
+        if state.is_acquired
+    ]
+    batch.merge(first_offset, last_offset)
+    return changed
+
+
+def _release(
+    records: InFlightRecords,
+    offsets: tuple[int, int],
+    state: InFlightState,
+    limit: DeliveryLimit,
+) -> Change:
+    """Take records with one state from their member; behind the start offset they are archived.
+
+    Source: SharePartition.releaseAcquisitionLockOnTimeoutForCompleteBatch and ForPerOffsetBatch.
+    """
+    first, last = offsets
+    to = RecordState.ARCHIVED if last < records.start_offset else RecordState.AVAILABLE
+    state.give_up(to, limit)
+    state.clear_lock()
+    if state.state.is_terminal:
+        records.delivery_complete_count += records.count_from_start(first, last)
+    elif state.is_acquirable:
+        records.has_released = True
+    is_dead = state.state is RecordState.ARCHIVING
+    return Change(
+        state,
+        StateBatch(first, last, state.state, state.delivery_count),
+        DeadLetterCause.DELIVERY_COUNT_EXCEEDED if is_dead else None,
+    )
+
+
+_NANOS_PER_MS: Final = 1_000_000
+
+
+def reset_offset(
+    reset: str, offsets: LogOffsets, topic_partition: str, now: Instants
+) -> int | Refusal:
+    """The first offset by `share.auto.offset.reset`, or why it cannot be said.
+
+    DEVIATION: a duration counts back from when the state was asked for, not from when it came.
+
+    Args:
+        reset: `latest`, `earliest` or `by_duration:` with a duration.
+        offsets: The log's.
+        topic_partition: `topicId:topic-partition`, for words.
+        now: When the state was asked for.
+
+    Source: SharePartition.startOffsetDuringInitialization; ShareFetchUtils;
+    ShareGroupAutoOffsetResetStrategy.
+    """
+    if reset == "latest":
+        what, offset = "latest timestamp", offsets.latest_offset()
+    elif reset == "earliest":
+        what, offset = "earliest timestamp", offsets.earliest_offset()
+    else:
+        timestamp_ms = _timestamp_ms(reset, now)
+        what = f"timestamp {timestamp_ms}"
+        offset = offsets.offset_for_timestamp(timestamp_ms)
+    if offset is None:
+        text = f"Offset for {what} not found for topic partition: {topic_partition}"
+        return Refusal(ErrorCode.OFFSET_NOT_AVAILABLE, text)
+    return offset
+
+
+def _timestamp_ms(reset: str, now: Instants) -> int:
+    duration = duration_ns(reset.removeprefix("by_duration:"))
+    if duration is None:
+        raise InvariantViolation("no duration, though the setting was checked", reset)
+    return (now.group_ms * _NANOS_PER_MS - duration) // _NANOS_PER_MS

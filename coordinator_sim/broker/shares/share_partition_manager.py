@@ -18,11 +18,10 @@ from coordinator_sim.broker.shares.acknowledgements import Batches, Outcomes, ou
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
 from coordinator_sim.broker.shares.answers import Found
 from coordinator_sim.broker.shares.dead_letters import DeadLetterQueue
-from coordinator_sim.broker.shares.delayed_fetch import DelayedShareFetch, WatchKey
+from coordinator_sim.broker.shares.delayed_fetch import DelayedShareFetch, ShareFetch, WatchKey
 from coordinator_sim.broker.shares.log_access import LeaderLog, ShareReader
 from coordinator_sim.broker.shares.persister import Persister, SharePartitionKey
 from coordinator_sim.broker.shares.sessions import SessionKey, ShareSessionCache
-from coordinator_sim.broker.shares.share_apis import ShareFetch
 from coordinator_sim.broker.shares.share_partition import SharePartition
 from coordinator_sim.broker.shares.share_values import ShareSettings
 from coordinator_sim.coordinator.epoch_refusals import Refusal

@@ -10,11 +10,10 @@ from coordinator_sim.broker.hosting import FollowingHosting
 from coordinator_sim.broker.jobs import NO_TOKEN
 from coordinator_sim.broker.replicas.state_topic import StateTopic
 from coordinator_sim.broker.transactions.apis import TransactionApis
-from coordinator_sim.broker.transactions.coordinator import TransactionCoordinator
+from coordinator_sim.broker.transactions.coordinator import ProducerIds, TransactionCoordinator
 from coordinator_sim.broker.transactions.logs import CompleteOffsets, MarkerDelivery
 from coordinator_sim.broker.transactions.marker_api import MarkerApi
 from coordinator_sim.broker.transactions.ports import TransactionConfig
-from coordinator_sim.broker.transactions.producer_ids import ProducerIds
 from coordinator_sim.broker.transactions.states import TransactionStates
 from coordinator_sim.broker.transactions.verification import AddPartitionsToTxnManager
 from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC

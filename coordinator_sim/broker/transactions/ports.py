@@ -89,11 +89,3 @@ class MarkerWriting(Protocol):
     def leaders_changed(self) -> None:
         """Give up on leaders that were replaced; `done` is called for their open requests."""
         ...
-
-
-class ProducerIdSource(Protocol):
-    """Source of new producer ids."""
-
-    def next_producer_id(self) -> int:
-        """Return a producer id that was never used before."""
-        ...

@@ -13,6 +13,7 @@ from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.transactions.coordinator import (
     InitRequest,
     ProducerIdentity,
+    ProducerIds,
     TransactionCoordinator,
 )
 from coordinator_sim.broker.transactions.ending import EndRequest
@@ -27,7 +28,6 @@ from coordinator_sim.broker.transactions.ports import (
     MarkerDone,
     TransactionConfig,
 )
-from coordinator_sim.broker.transactions.producer_ids import ProducerIds
 from coordinator_sim.broker.transactions.states import Owned, TransactionStates
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC
