@@ -6,7 +6,6 @@ Verbs come with the instants of both clocks, and cause answers and events. Repli
 from collections.abc import Callable
 from functools import partial
 
-from coordinator_sim.broker.apis.administration import Administration
 from coordinator_sim.broker.apis.families import administration_apis
 from coordinator_sim.broker.apis.features_api import feature_changes
 from coordinator_sim.broker.cluster_parts import ClusterParts, TraceSink
@@ -178,23 +177,10 @@ class Cluster(ClusterParts):
 
     def _families(self) -> tuple[Family, ...]:
         """Everything that answers requests beside the group coordinators."""
-        admin = Administration(
-            image=self.image,
-            settings=self.settings,
-            configs=self.configs,
-            access=self.access,
-            endpoint=self.endpoint,
-            registered=self._endpoint,
-            topics=self.topics,
-            leadership=self.leadership,
-            quotas=self.quotas,
-            change=self.change,
-            jobs=self.jobs,
-        )
         return (
             self.groups,
             self.data,
-            *administration_apis(admin),
+            *administration_apis(self),
             self.transactions,
             self.share_coordinators,
             self.shares,

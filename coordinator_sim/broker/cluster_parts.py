@@ -28,7 +28,12 @@ from coordinator_sim.broker.replicas.log_manager import LogManager, NewStore
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.security.access import Access
-from coordinator_sim.broker.security.authorizer import Authorizer
+from coordinator_sim.broker.security.authorizer import (
+    CLUSTER_NAME,
+    Authorizer,
+    Operation,
+    ResourceType,
+)
 from coordinator_sim.broker.security.security import Security
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -60,6 +65,7 @@ class ClusterParts:
         cluster_events: The listeners of each event.
         security: Who may come in.
         access: Authorizes requests.
+        registered: The address of a broker, also of one that the cluster has fenced.
         brokers: Which brokers run.
         fenced: Brokers that the cluster has given up; clients are not sent to them.
         scheduler: Its tasks and deadlines.
@@ -99,7 +105,7 @@ class ClusterParts:
         self.jobs = Jobs(self)
         self.go_on = self.jobs.go_on
         self.latest = Instants(0, 0)
-        self._endpoint = endpoint
+        self.registered = endpoint
         self._kept = kept
         self.trace = trace
         self._handlers: dict[ApiKey, Handler] = {}
@@ -249,7 +255,7 @@ class ClusterParts:
 
     def endpoint(self, broker_id: int, listener: str) -> Endpoint | None:
         """Where a broker is reached on a listener; None when the cluster has given it up."""
-        return None if broker_id in self.fenced else self._endpoint(broker_id, listener)
+        return None if broker_id in self.fenced else self.registered(broker_id, listener)
 
     def change(self, change: Change) -> None:
         """Change the metadata: journal first, then the image."""
@@ -258,6 +264,21 @@ class ClusterParts:
         self.image.apply(change)
         for listener in self.cluster_events.changed.get(type(change), ()):
             listener(change)
+
+    def living_ids(self) -> list[int]:
+        """Ids of the brokers that live and are not fenced, ascending."""
+        return [each for each in self.settings.broker_ids if self.leadership.is_living(each)]
+
+    # -- rights ----------------------------------------------------------------------------
+
+    def allows_cluster(self, call: Call[Any], operation: Operation) -> bool:
+        """Whether the sender may do the operation on the cluster."""
+        kind = ResourceType.CLUSTER
+        return self.access.allows(call.context, operation, kind, CLUSTER_NAME)
+
+    def allows_topic(self, call: Call[Any], operation: Operation, name: str) -> bool:
+        """Whether the sender may do the operation on a topic."""
+        return self.access.allows(call.context, operation, ResourceType.TOPIC, name)
 
     # -- disks -----------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.broker.apis.administration import NO_ERROR, Administration, ApiError, told
+from coordinator_sim.broker.apis.administration import NO_ERROR, ApiError, told
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.changes import AclCreated, AclDeleted
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, WILDCARD, Operation
@@ -143,30 +144,30 @@ class AclApi:
     """Answers DescribeAcls, CreateAcls and DeleteAcls.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin",)
+    __slots__ = ("_cluster",)
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
 
     def handlers(self) -> Handlers:
         """Handlers of the three ACL APIs."""
         return {
             ApiKey.DESCRIBE_ACLS: self._describe,
             ApiKey.CREATE_ACLS: self._create,
-            ApiKey.DELETE_ACLS: self._admin.jobs.handler(self._deletion),
+            ApiKey.DELETE_ACLS: self._cluster.jobs.handler(self._deletion),
         }
 
     def _describe(self, call: Call[DescribeAclsRequest]) -> DescribeAclsResponse:
         wanted = _filter(call.request)
-        if not self._admin.allows_cluster(call, Operation.DESCRIBE):
+        if not self._cluster.allows_cluster(call, Operation.DESCRIBE):
             return _described(_REFUSED)
-        if self._admin.access.is_open:
+        if self._cluster.access.is_open:
             return _described(_UNGUARDED)
         resources: dict[tuple[int, str, int], list[AclDescription]] = {}
-        for acl in self._admin.image.acls:
+        for acl in self._cluster.image.acls:
             if wanted.matches(acl):
                 place = (acl.resource_type, acl.resource_name, acl.pattern_type)
                 resources.setdefault(place, []).append(_entry(acl))
@@ -181,9 +182,9 @@ class AclApi:
     def _create(self, call: Call[CreateAclsRequest]) -> CreateAclsResponse:
         asked = [_rule(each) for each in call.request.creations]
         refused: ApiError | None = None
-        if not self._admin.allows_cluster(call, Operation.ALTER):
+        if not self._cluster.allows_cluster(call, Operation.ALTER):
             refused = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        elif self._admin.access.is_open:
+        elif self._cluster.access.is_open:
             refused = _NO_AUTHORIZER
         elif any(_is_vague(acl) for acl in asked):
             refused = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -196,23 +197,23 @@ class AclApi:
         text = _rule_complaint(acl)
         if text is not None:
             return ApiError(ErrorCode.INVALID_REQUEST, text)
-        if acl not in self._admin.image.acls:
-            self._admin.change(acl)
+        if acl not in self._cluster.image.acls:
+            self._cluster.change(acl)
         return _DONE
 
     def _deletion(self, call: Call[DeleteAclsRequest]) -> Steps[DeleteAclsResponse | None]:
         filters = [_filter(each) for each in call.request.filters]
         refused: ApiError | None = None
-        if not self._admin.allows_cluster(call, Operation.ALTER):
+        if not self._cluster.allows_cluster(call, Operation.ALTER):
             refused = ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        elif self._admin.access.is_open:
+        elif self._cluster.access.is_open:
             refused = _NO_AUTHORIZER
         if refused is not None:
             result = DeleteAclsFilterResult(refused.code, refused.message)
             return DeleteAclsResponse(filter_results=(result,) * len(filters))
         # All filters see the same rules, so two filters may select the same rule.
         errors = [each.error() for each in filters]
-        rules = _RulesByName(self._admin.image.acls)
+        rules = _RulesByName(self._cluster.image.acls)
         deleted: dict[AclCreated, DeleteAclsMatchingAcl] = {}
         results: list[DeleteAclsFilterResult] = []
         for each, error in zip(filters, errors, strict=True):
@@ -225,8 +226,8 @@ class AclApi:
             results.append(DeleteAclsFilterResult(error.code, error.message, selected))
         # Another request may have deleted some of them meanwhile.
         for acl in deleted:
-            if acl in self._admin.image.acls:
-                self._admin.change(AclDeleted(acl))
+            if acl in self._cluster.image.acls:
+                self._cluster.change(AclDeleted(acl))
                 yield _A_CHANGE
         return DeleteAclsResponse(filter_results=tuple(results))
 

@@ -7,7 +7,7 @@ DescribeTopicPartitionsRequestHandler.java; KRaftMetadataCache
 
 from typing import Final
 
-from coordinator_sim.broker.apis.administration import Administration, ApiError
+from coordinator_sim.broker.apis.administration import ApiError
 from coordinator_sim.broker.apis.cluster_facts import (
     broker_nodes,
     cluster_operations,
@@ -15,6 +15,7 @@ from coordinator_sim.broker.apis.cluster_facts import (
     described_partitions,
     topic_operations,
 )
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.image import NO_LEADER, TopicState
 from coordinator_sim.broker.metadata.topic_names import is_internal
@@ -51,45 +52,45 @@ class ClusterApi:
     """Describes the cluster, and partitions page by page.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin",)
+    __slots__ = ("_cluster",)
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
 
     def handlers(self) -> Handlers:
         """Handlers of DescribeCluster and DescribeTopicPartitions."""
         return {
             ApiKey.DESCRIBE_CLUSTER: self._describe,
-            ApiKey.DESCRIBE_TOPIC_PARTITIONS: self._admin.jobs.handler(self._descriptions),
+            ApiKey.DESCRIBE_TOPIC_PARTITIONS: self._cluster.jobs.handler(self._descriptions),
         }
 
     # -- DescribeCluster -------------------------------------------------------------------
 
     def _describe(self, call: Call[DescribeClusterRequest]) -> DescribeClusterResponse:
-        admin = self._admin
+        cluster = self._cluster
         error = _endpoint_type_error(call)
         if error is not None:
             return DescribeClusterResponse(error_code=error.code, error_message=error.message)
         listener = call.context.listener
-        nodes = broker_nodes(admin, listener)
-        leading = controller_id(admin)
+        nodes = broker_nodes(cluster, listener)
+        leading = controller_id(cluster)
         asked = call.request.include_cluster_authorized_operations
         return DescribeClusterResponse(
-            cluster_id=admin.settings.cluster_id,
+            cluster_id=cluster.settings.cluster_id,
             controller_id=leading if any(node[0] == leading for node in nodes) else NO_LEADER,
             endpoint_type=_BROKERS,
-            cluster_authorized_operations=cluster_operations(admin, call, asked=asked),
+            cluster_authorized_operations=cluster_operations(cluster, call, asked=asked),
             brokers=tuple(
                 DescribeClusterBroker(
                     broker_id=broker_id, host=found.host, port=found.port, is_fenced=fenced
                 )
-                for broker_id in admin.settings.broker_ids
-                if (found := admin.registered(broker_id, listener)) is not None
+                for broker_id in cluster.settings.broker_ids
+                if (found := cluster.registered(broker_id, listener)) is not None
                 and (
-                    not (fenced := admin.endpoint(broker_id, listener) is None)
+                    not (fenced := cluster.endpoint(broker_id, listener) is None)
                     or call.request.include_fenced_brokers
                 )
             ),
@@ -104,7 +105,7 @@ class ClusterApi:
         cursor = request.cursor
         begin = "" if cursor is None else cursor.topic_name
         fetches_all = not request.topics
-        asked = [topic.name for topic in request.topics] or list(self._admin.image.topics)
+        asked = [topic.name for topic in request.topics] or list(self._cluster.image.topics)
         names = sorted(dict.fromkeys(name for name in asked if name >= begin))
         is_lost = not fetches_all and begin not in names
         if cursor is not None and (is_lost or cursor.partition_index < 0):
@@ -114,7 +115,7 @@ class ClusterApi:
             )
         allowed = []
         for name in names:
-            if self._admin.allows_topic(call, Operation.DESCRIBE, name):
+            if self._cluster.allows_topic(call, Operation.DESCRIBE, name):
                 allowed.append(name)
             yield _AN_ANSWER
         topics, next_cursor = yield from self._page(call, allowed, is_listed=not fetches_all)
@@ -136,7 +137,7 @@ class ClusterApi:
         for name in names:
             if remaining == 0:
                 return topics, DescribeTopicPartitionsResponseCursor(name, 0)
-            state = self._admin.image.topics.get(name)
+            state = self._cluster.image.topics.get(name)
             if state is None:
                 if is_listed:
                     topics.append(self._unknown(call, name))
@@ -165,8 +166,8 @@ class ClusterApi:
             name=state.name,
             topic_id=state.topic_id,
             is_internal=is_internal(state.name),
-            partitions=described_partitions(self._admin, call, state, first, end),
-            topic_authorized_operations=topic_operations(self._admin, call, state.name),
+            partitions=described_partitions(self._cluster, call, state, first, end),
+            topic_authorized_operations=topic_operations(self._cluster, call, state.name),
         )
 
     def _unknown(
@@ -179,11 +180,11 @@ class ClusterApi:
             error_code=code,
             name=name,
             is_internal=is_internal(name),
-            topic_authorized_operations=topic_operations(self._admin, call, name),
+            topic_authorized_operations=topic_operations(self._cluster, call, name),
         )
 
     def _limit(self, call: Call[DescribeTopicPartitionsRequest]) -> int:
-        limit = self._admin.configs.broker_value(_MAX_PARTITIONS)
+        limit = self._cluster.configs.broker_value(_MAX_PARTITIONS)
         asked = call.request.response_partition_limit
         return max(min(limit, asked) if isinstance(limit, int) else asked, 1)
 

@@ -13,7 +13,6 @@ from typing import Any, Final, TypeVar
 
 from coordinator_sim.broker.apis.administration import (
     NO_ERROR,
-    Administration,
     ApiError,
     duplicates,
 )
@@ -21,6 +20,7 @@ from coordinator_sim.broker.apis.client_metrics_configs import client_metrics_er
 from coordinator_sim.broker.apis.config_validation import broker_error, topic_error
 from coordinator_sim.broker.apis.features_api import MIN_ISR
 from coordinator_sim.broker.apis.group_configs import group_error
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.configs.setting_types import SettingType
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.broker.implemented import ELR_VERSION
@@ -37,7 +37,7 @@ from coordinator_sim.messages.incremental_alter_configs import (
 R = TypeVar("R", AlterConfigsResource, IncrementalResource)
 """A resource's entry in a request: the complete settings, or operations on single ones."""
 
-ConfigWrite = Callable[[Administration, R], ConfigsChanged | ApiError]
+ConfigWrite = Callable[[ClusterParts, R], ConfigsChanged | ApiError]
 """Turns a resource's entry in a request into a change, or an error."""
 
 _LOGGER_RESOURCE: Final = 8
@@ -57,7 +57,7 @@ class AlterOperation(IntEnum):
 
 
 def write_error(
-    admin: Administration,
+    cluster: ClusterParts,
     call: Call[Any],
     resource: AlterConfigsResource | IncrementalResource,
 ) -> ApiError | None:
@@ -72,7 +72,7 @@ def write_error(
         return _invalid_request(f"Null value not supported for : {', '.join(nulls)}")
     kind = resource.resource_type
     if kind == BROKER_RESOURCE:
-        return _broker_write_error(admin, call, resource)
+        return _broker_write_error(cluster, call, resource)
     if kind == _LOGGER_RESOURCE and isinstance(resource, IncrementalResource):
         return _loggers_error(call, resource)
     if kind not in {TOPIC_RESOURCE, GROUP_RESOURCE, _CLIENT_METRICS_RESOURCE}:
@@ -107,7 +107,7 @@ def _loggers_error(call: Call[Any], resource: IncrementalResource) -> ApiError:
 
 
 def _broker_write_error(
-    admin: Administration,
+    cluster: ClusterParts,
     call: Call[Any],
     resource: AlterConfigsResource | IncrementalResource,
 ) -> ApiError | None:
@@ -120,25 +120,25 @@ def _broker_write_error(
             text = f"Unexpected broker id, expected {call.broker_id}, but received {name}"
             return _invalid_request(text)
     if isinstance(resource, IncrementalResource):
-        change = incremental(admin, resource)
+        change = incremental(cluster, resource)
     else:
-        change = legacy(admin, resource)
+        change = legacy(cluster, resource)
     return change if isinstance(change, ApiError) else None
 
 
 def elr_error(
-    admin: Administration, resource: AlterConfigsResource | IncrementalResource
+    cluster: ClusterParts, resource: AlterConfigsResource | IncrementalResource
 ) -> ApiError:
     """The error of a change of `min.insync.replicas` that eligible leader replicas forbid."""
     kind, name = resource.resource_type, resource.resource_name
-    if kind != BROKER_RESOURCE or not admin.image.features.get(ELR_VERSION):
+    if kind != BROKER_RESOURCE or not cluster.image.features.get(ELR_VERSION):
         return NO_ERROR
     changes = [each for each in resource.configs if each.name == MIN_ISR]
     if name and changes:
         text = f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
         return ApiError(ErrorCode.INVALID_CONFIG, text)
     is_replaced = isinstance(resource, AlterConfigsResource) and not changes
-    if is_replaced and MIN_ISR not in admin.image.configs_of(kind, name):
+    if is_replaced and MIN_ISR not in cluster.image.configs_of(kind, name):
         return NO_ERROR
     if is_replaced or any(_is_deletion(each) for each in changes):
         text = f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
@@ -146,12 +146,12 @@ def elr_error(
     return NO_ERROR
 
 
-def legacy(admin: Administration, resource: AlterConfigsResource) -> ConfigsChanged | ApiError:
+def legacy(cluster: ClusterParts, resource: AlterConfigsResource) -> ConfigsChanged | ApiError:
     """Replace all settings of a resource by the named ones."""
     kind, name = resource.resource_type, resource.resource_name
-    current = admin.image.configs_of(kind, name)
+    current = cluster.image.configs_of(kind, name)
     wanted = {each.name: each.value for each in resource.configs if each.value is not None}
-    error = _error(admin, kind, name, wanted)
+    error = _error(cluster, kind, name, wanted)
     if error.is_failure:
         return error
     values: dict[str, str | None] = {
@@ -161,24 +161,24 @@ def legacy(admin: Administration, resource: AlterConfigsResource) -> ConfigsChan
     return ConfigsChanged(kind, name, values)
 
 
-def incremental(admin: Administration, resource: IncrementalResource) -> ConfigsChanged | ApiError:
+def incremental(cluster: ClusterParts, resource: IncrementalResource) -> ConfigsChanged | ApiError:
     """Set, delete, append to or subtract from each named setting."""
     kind, name = resource.resource_type, resource.resource_name
-    current = admin.image.configs_of(kind, name)
+    current = cluster.image.configs_of(kind, name)
     values: dict[str, str | None] = {}
     for config in resource.configs:
-        new = _new_value(admin, kind, config, current.get(config.name))
+        new = _new_value(cluster, kind, config, current.get(config.name))
         if isinstance(new, ApiError):
             return new
         if new != current.get(config.name):
             values[config.name] = new
     after = {**current, **values}
-    error = _error(admin, kind, name, {k: v for k, v in after.items() if v is not None})
+    error = _error(cluster, kind, name, {k: v for k, v in after.items() if v is not None})
     return error if error.is_failure else ConfigsChanged(kind, name, values)
 
 
 def _new_value(
-    admin: Administration, kind: int, config: ConfigAlteration, current: str | None
+    cluster: ClusterParts, kind: int, config: ConfigAlteration, current: str | None
 ) -> str | ApiError | None:
     operation, key, value = config.config_operation, config.name, config.value
     if operation == AlterOperation.SET:
@@ -189,8 +189,8 @@ def _new_value(
         if kind == BROKER_RESOURCE:
             return _invalid_request(f"Unknown operations type {operation}")
         return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    known = {TOPIC_RESOURCE: admin.configs.topic, GROUP_RESOURCE: admin.configs.group}
-    setting = known.get(kind, admin.configs.broker).get(key)
+    known = {TOPIC_RESOURCE: cluster.configs.topic, GROUP_RESOURCE: cluster.configs.group}
+    setting = known.get(kind, cluster.configs.broker).get(key)
     if setting is None or setting.type is not SettingType.LIST:
         what = AlterOperation(operation).name
         text = f"Can't {what} to key {key} because its type is not LIST."
@@ -218,18 +218,18 @@ def _subtracted(parts: list[str], fewer: list[str]) -> list[str]:
     return kept
 
 
-def _error(admin: Administration, kind: int, name: str, values: dict[str, str]) -> ApiError:
+def _error(cluster: ClusterParts, kind: int, name: str, values: dict[str, str]) -> ApiError:
     """The error of the complete new settings of a resource, or of the resource itself."""
     if kind == TOPIC_RESOURCE:
-        error = topic_error(admin.configs, name, values)
-        if not error.is_failure and name not in admin.image.topics:
+        error = topic_error(cluster.configs, name, values)
+        if not error.is_failure and name not in cluster.image.topics:
             text = f"The topic '{name}' does not exist."
             return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
         return error
     if kind == GROUP_RESOURCE:
-        return group_error(admin.settings.profile, admin.configs, name, values)
+        return group_error(cluster.settings.profile, cluster.configs, name, values)
     if kind == BROKER_RESOURCE:
-        return broker_error(admin.configs, values, one_broker=bool(name))
+        return broker_error(cluster.configs, values, one_broker=bool(name))
     return client_metrics_error(name, values)
 
 

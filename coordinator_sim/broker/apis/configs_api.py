@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from coordinator_sim.broker.apis.administration import (
     NO_ERROR,
-    Administration,
     ApiError,
     duplicates,
     told,
@@ -33,6 +32,7 @@ from coordinator_sim.broker.apis.config_entries import (
     shared_entries,
     topic_entries,
 )
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.configs.configs import ConfigSource
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.image import (
@@ -100,20 +100,20 @@ class ConfigsApi:
     """Answers the four APIs of settings.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin",)
+    __slots__ = ("_cluster",)
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
 
     def handlers(self) -> Handlers:
         """Handlers of the four APIs of settings."""
         return {
-            ApiKey.DESCRIBE_CONFIGS: self._admin.jobs.handler(self._descriptions),
-            ApiKey.ALTER_CONFIGS: self._admin.jobs.handler(self._alterations),
-            ApiKey.INCREMENTAL_ALTER_CONFIGS: self._admin.jobs.handler(self._increments),
+            ApiKey.DESCRIBE_CONFIGS: self._cluster.jobs.handler(self._descriptions),
+            ApiKey.ALTER_CONFIGS: self._cluster.jobs.handler(self._alterations),
+            ApiKey.INCREMENTAL_ALTER_CONFIGS: self._cluster.jobs.handler(self._increments),
             ApiKey.LIST_CONFIG_RESOURCES: self._list,
         }
 
@@ -145,14 +145,14 @@ class ConfigsApi:
     ) -> ErrorCode | None:
         """The error when the sender may not do the operation on a resource, else None."""
         kind, name = resource.resource_type, resource.resource_name
-        access, context = self._admin.access, call.context
+        access, context = self._cluster.access, call.context
         if kind == TOPIC_RESOURCE:
             allowed = access.allows(context, operation, ResourceType.TOPIC, name)
             return None if allowed else ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if kind == GROUP_RESOURCE:
             allowed = access.allows(context, operation, ResourceType.GROUP, name)
             return None if allowed else ErrorCode.GROUP_AUTHORIZATION_FAILED
-        allowed = self._admin.allows_cluster(call, operation)
+        allowed = self._cluster.allows_cluster(call, operation)
         return None if allowed else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
     def _documented(
@@ -163,7 +163,7 @@ class ConfigsApi:
         kind = _DOCUMENTED.get(resource.resource_type)
         if kind is None or isinstance(found, ApiError) or not call.request.include_documentation:
             return found
-        texts = documentation(self._admin.settings.profile.name, kind)
+        texts = documentation(self._cluster.settings.profile.name, kind)
         return [
             replace(each, documentation=texts.get(each.name))
             if each.documentation is None
@@ -187,16 +187,16 @@ class ConfigsApi:
         text = complaint(name)
         if text is not None:
             return ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
-        if name not in self._admin.image.topics:
+        if name not in self._cluster.image.topics:
             return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-        own = self._admin.image.configs_of(TOPIC_RESOURCE, name)
-        return topic_entries(self._admin.configs, call.broker_id, name, own)
+        own = self._cluster.image.configs_of(TOPIC_RESOURCE, name)
+        return topic_entries(self._cluster.configs, call.broker_id, name, own)
 
     def _broker(self, call: Call[DescribeConfigsRequest], name: str) -> Entries:
         if not name:
-            return shared_entries(self._admin.configs)
+            return shared_entries(self._cluster.configs)
         error = _other_broker(call, name, "expected {} or empty string, but received {}")
-        return error or broker_entries(self._admin.configs, call.broker_id)
+        return error or broker_entries(self._cluster.configs, call.broker_id)
 
     def _loggers(self, call: Call[DescribeConfigsRequest], name: str) -> Entries:
         if not name:
@@ -208,14 +208,14 @@ class ConfigsApi:
         if not name:
             text = "Client metrics subscription name must not be empty"
             return ApiError(ErrorCode.INVALID_REQUEST, text)
-        own = self._admin.image.configs_of(CLIENT_METRICS, name)
-        return client_metrics_entries(self._admin.configs, own)
+        own = self._cluster.image.configs_of(CLIENT_METRICS, name)
+        return client_metrics_entries(self._cluster.configs, own)
 
     def _group(self, call: Call[DescribeConfigsRequest], name: str) -> Entries:
         if not name:
             return ApiError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-        own = self._admin.image.configs_of(GROUP_RESOURCE, name)
-        return group_entries(self._admin.configs, call.broker_id, name, own)
+        own = self._cluster.image.configs_of(GROUP_RESOURCE, name)
+        return group_entries(self._cluster.configs, call.broker_id, name, own)
 
     # -- AlterConfigs, IncrementalAlterConfigs ---------------------------------------------
 
@@ -262,26 +262,26 @@ class ConfigsApi:
         return errors
 
     def _altered_one(self, call: AlterCall, resource: R, write: ConfigWrite[R]) -> ApiError:
-        error = write_error(self._admin, call, resource)
+        error = write_error(self._cluster, call, resource)
         if error is not None and (error.is_failure or resource.resource_type == BROKER_LOGGER):
             return error
         refusal = self._refusal(call, resource, Operation.ALTER_CONFIGS)
         if refusal is not None:
             return told(refusal)
-        error = elr_error(self._admin, resource)
+        error = elr_error(self._cluster, resource)
         if error.is_failure:
             return error
-        change = write(self._admin, resource)
+        change = write(self._cluster, resource)
         if isinstance(change, ApiError):
             return change
         if change.values and not call.request.validate_only:
-            self._admin.change(change)
+            self._cluster.change(change)
         return NO_ERROR
 
     # -- ListConfigResources ---------------------------------------------------------------
 
     def _list(self, call: Call[ListConfigResourcesRequest]) -> ListConfigResourcesResponse:
-        if not self._admin.allows_cluster(call, Operation.DESCRIBE_CONFIGS):
+        if not self._cluster.allows_cluster(call, Operation.DESCRIBE_CONFIGS):
             return ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         kinds = [CLIENT_METRICS]
         if call.context.api_version >= _TYPED_SINCE:
@@ -296,10 +296,10 @@ class ConfigsApi:
 
     def _names(self, kind: int) -> list[str]:
         if kind == TOPIC_RESOURCE:
-            return list(self._admin.image.topics)
+            return list(self._cluster.image.topics)
         if kind in {BROKER_RESOURCE, BROKER_LOGGER}:
-            return [str(each) for each in self._admin.settings.broker_ids]
-        return [name for of, name in self._admin.image.configs if of == kind]
+            return [str(each) for each in self._cluster.settings.broker_ids]
+        return [name for of, name in self._cluster.image.configs if of == kind]
 
 
 def _other_broker(call: Call[DescribeConfigsRequest], name: str, wanted: str) -> ApiError | None:

@@ -17,8 +17,8 @@ stopReplicas, maybeUpdateMetadataCache; KafkaController.shutdownBroker.
 from collections.abc import Iterable
 from typing import Any, Final
 
-from coordinator_sim.broker.apis.administration import Administration
 from coordinator_sim.broker.apis.cluster_facts import controller_id
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.changes import LeaderElected
 from coordinator_sim.broker.metadata.image import NO_LEADER
@@ -63,13 +63,13 @@ class ControlApi:
     """Answers the requests of a controller, and those of brokers to their controller.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin", "_controller_epochs", "_leader_epochs")
+    __slots__ = ("_cluster", "_controller_epochs", "_leader_epochs")
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
         self._controller_epochs: dict[int, int] = {}
         self._leader_epochs: dict[tuple[int, TopicPartition], int] = {}
 
@@ -83,7 +83,7 @@ class ControlApi:
         }
 
     def _is_allowed(self, call: Call[Any]) -> bool:
-        return self._admin.allows_cluster(call, Operation.CLUSTER_ACTION)
+        return self._cluster.allows_cluster(call, Operation.CLUSTER_ACTION)
 
     def _is_stale(self, call: Call[Any]) -> bool:
         """Whether the request's controller is an older one; a newer one counts from now on."""
@@ -126,7 +126,7 @@ class ControlApi:
     def _leader_epoch(self, broker_id: int, partition: TopicPartition) -> int:
         """The leader epoch of a broker's replica; -1 without one."""
         own = self._leader_epochs.get((broker_id, partition))
-        state = self._admin.image.partition(*partition)
+        state = self._cluster.image.partition(*partition)
         if state is None or broker_id not in state.replicas or own == _NO_EPOCH:
             return _NO_EPOCH if own is None else own
         return state.leader_epoch
@@ -138,9 +138,9 @@ class ControlApi:
         new: LeaderAndIsrPartitionState,
     ) -> None:
         """Make the leader of a request that of the partition, unless it is not alive."""
-        if not self._admin.is_alive(new.leader):
+        if not self._cluster.leadership.is_living(new.leader):
             return
-        state = self._admin.image.partition(*partition)
+        state = self._cluster.image.partition(*partition)
         if state is None or call.broker_id not in state.replicas:
             self._leader_epochs[call.broker_id, partition] = new.leader_epoch
             return
@@ -148,9 +148,9 @@ class ControlApi:
         epoch = max(new.leader_epoch, state.leader_epoch + 1)
         elected = LeaderElected(*partition, new.leader, epoch, new.isr)
         if new.leader == state.leader_id:
-            self._admin.change(elected)
+            self._cluster.change(elected)
         else:
-            self._admin.leadership.apply(elected, call.now)
+            self._cluster.leadership.apply(elected, call.now)
 
     # -- StopReplica -----------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class ControlApi:
 
     def _delete_replica(self, call: Call[StopReplicaRequest], partition: TopicPartition) -> None:
         """Take the broker's replica out of the ISR; a leader leaves the partition without one."""
-        state = self._admin.image.partition(*partition)
+        state = self._cluster.image.partition(*partition)
         if state is None or call.broker_id not in state.replicas:
             self._leader_epochs.pop((call.broker_id, partition), None)
             return
@@ -182,9 +182,11 @@ class ControlApi:
         isr = tuple(each for each in state.isr if each != call.broker_id)
         if state.leader_id == call.broker_id:
             elected = LeaderElected(*partition, NO_LEADER, state.leader_epoch + 1, isr or state.isr)
-            self._admin.leadership.apply(elected, call.now)
+            self._cluster.leadership.apply(elected, call.now)
         else:
-            self._admin.change(LeaderElected(*partition, state.leader_id, state.leader_epoch, isr))
+            self._cluster.change(
+                LeaderElected(*partition, state.leader_id, state.leader_epoch, isr)
+            )
 
     # -- UpdateMetadata, ControlledShutdown ------------------------------------------------
 
@@ -200,11 +202,11 @@ class ControlApi:
         broker_id = call.request.broker_id
         if not self._is_allowed(call):
             return ControlledShutdownResponse(_DENIED)
-        if call.broker_id != controller_id(self._admin):
+        if call.broker_id != controller_id(self._cluster):
             return ControlledShutdownResponse(_STALE)
-        if not self._admin.is_alive(broker_id):
+        if not self._cluster.leadership.is_living(broker_id):
             return ControlledShutdownResponse(ErrorCode.BROKER_NOT_AVAILABLE)
-        remaining = self._admin.leadership.shut_down(broker_id, call.now)
+        remaining = self._cluster.leadership.shut_down(broker_id, call.now)
         return ControlledShutdownResponse(
             remaining_partitions=tuple(RemainingPartition(*each) for each in remaining)
         )

@@ -1,7 +1,6 @@
 """All API families that show or change the cluster's metadata."""
 
 from coordinator_sim.broker.apis.acl_api import AclApi
-from coordinator_sim.broker.apis.administration import Administration
 from coordinator_sim.broker.apis.cluster_api import ClusterApi
 from coordinator_sim.broker.apis.configs_api import ConfigsApi
 from coordinator_sim.broker.apis.control_api import ControlApi
@@ -11,20 +10,21 @@ from coordinator_sim.broker.apis.quotas_api import QuotasApi
 from coordinator_sim.broker.apis.reassignment_api import ReassignmentApi
 from coordinator_sim.broker.apis.scram_api import ScramApi
 from coordinator_sim.broker.apis.topics_api import TopicsApi
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Family
 
 
-def administration_apis(admin: Administration) -> tuple[Family, ...]:
+def administration_apis(cluster: ClusterParts) -> tuple[Family, ...]:
     """The admin API families of one cluster."""
     return (
-        MetadataApi(admin),
-        ClusterApi(admin),
-        ControlApi(admin),
-        TopicsApi(admin),
-        ReassignmentApi(admin),
-        ConfigsApi(admin),
-        QuotasApi(admin),
-        FeaturesApi(admin),
-        AclApi(admin),
-        ScramApi(admin),
+        MetadataApi(cluster),
+        ClusterApi(cluster),
+        ControlApi(cluster),
+        TopicsApi(cluster),
+        ReassignmentApi(cluster),
+        ConfigsApi(cluster),
+        QuotasApi(cluster),
+        FeaturesApi(cluster),
+        AclApi(cluster),
+        ScramApi(cluster),
     )

@@ -9,7 +9,7 @@ kafka 4.3.1 (texts).
 from collections.abc import Iterator
 from typing import Final
 
-from coordinator_sim.broker.apis.administration import Administration
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.configs.configs import ALL_BROKERS, Configs
 from coordinator_sim.broker.configs.setting_types import parse, text_of
 from coordinator_sim.broker.contract import Call, Handlers
@@ -39,15 +39,15 @@ class FeaturesApi:
     """Moves features to other levels: all that a request names, or none.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin", "_disabled", "_supported")
+    __slots__ = ("_cluster", "_disabled", "_supported")
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
-        profile = admin.settings.profile
-        self._supported = offered_features(profile, admin.configs).supported
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
+        profile = cluster.settings.profile
+        self._supported = offered_features(profile, cluster.configs).supported
         recorded = recorded_versions(profile)
         self._disabled = dict(recorded.supported_features)
         if recorded.unstable is not None:
@@ -58,7 +58,7 @@ class FeaturesApi:
         return {ApiKey.UPDATE_FEATURES: self._update}
 
     def _update(self, call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse:
-        if not self._admin.allows_cluster(call, Operation.ALTER):
+        if not self._cluster.allows_cluster(call, Operation.ALTER):
             refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
             return UpdateFeaturesResponse(error_code=refused, error_message=None)
         # The last update of a feature wins.
@@ -72,9 +72,11 @@ class FeaturesApi:
             level = update.max_version_level
             if call.request.validate_only or level == self._level(name):
                 continue
-            if name != KRAFT_VERSION or self._admin.settings.profile.upgrades_kraft_version:
-                for change in feature_changes(name, level, self._admin.configs, self._admin.image):
-                    self._admin.change(change)
+            if name != KRAFT_VERSION or self._cluster.settings.profile.upgrades_kraft_version:
+                for change in feature_changes(
+                    name, level, self._cluster.configs, self._cluster.image
+                ):
+                    self._cluster.change(change)
         done = error_message(ErrorCode.NONE)
         results = tuple(
             UpdatableFeatureResult(feature=each, error_message=done) for each in updates
@@ -82,7 +84,7 @@ class FeaturesApi:
         return UpdateFeaturesResponse(error_message=None, results=results)
 
     def _level(self, name: str) -> int:
-        return self._admin.image.features.get(name, 0)
+        return self._cluster.image.features.get(name, 0)
 
     def _complaint(self, call: Call[UpdateFeaturesRequest], update: FeatureUpdateKey) -> str | None:
         """The error message of one update, in Kafka's words; None if the update is valid."""
@@ -120,7 +122,7 @@ class FeaturesApi:
 
     def _unsupported(self, name: str, level: int) -> str | None:
         """Why no such level is supported; a feature that is disabled supports level 0 alone."""
-        controller = f"Local controller {min(self._admin.settings.broker_ids)}"
+        controller = f"Local controller {min(self._cluster.settings.broker_ids)}"
         if name in self._supported:
             low, high = self._supported[name]
             is_known = low <= level <= high

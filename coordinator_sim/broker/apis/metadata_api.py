@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.broker.apis.administration import Administration
 from coordinator_sim.broker.apis.cluster_facts import (
     broker_nodes,
     cluster_operations,
@@ -16,6 +15,7 @@ from coordinator_sim.broker.apis.cluster_facts import (
     topic_operations,
 )
 from coordinator_sim.broker.apis.partition_entries import PartitionEntries
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.image import TopicState
 from coordinator_sim.broker.metadata.topic_names import is_internal
@@ -46,35 +46,35 @@ class MetadataApi:
     """Answers Metadata.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin", "_partitions")
+    __slots__ = ("_cluster", "_partitions")
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
-        self._partitions = PartitionEntries(admin)
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
+        self._partitions = PartitionEntries(cluster)
 
     def handlers(self) -> Handlers:
         """The handler of Metadata."""
-        return {ApiKey.METADATA: self._admin.jobs.handler(self._steps)}
+        return {ApiKey.METADATA: self._cluster.jobs.handler(self._steps)}
 
     def _steps(self, call: Call[MetadataRequest]) -> Steps[MetadataResponse | None]:
-        admin, request = self._admin, call.request
+        cluster, request = self._cluster, call.request
         asked = request.topics or ()
         if call.context.api_version < _IDS_SINCE and _names_ids(asked):
             return MetadataResponse(topics=tuple(_invalid(topic) for topic in asked))
         topics = yield from self._topics(call)
         operations = request.include_cluster_authorized_operations
         return MetadataResponse(
-            cluster_id=admin.settings.cluster_id,
-            controller_id=controller_id(admin),
+            cluster_id=cluster.settings.cluster_id,
+            controller_id=controller_id(cluster),
             topics=tuple(topics),
             brokers=tuple(
                 MetadataResponseBroker(broker_id, host, port)
-                for broker_id, host, port in broker_nodes(admin, call.context.listener)
+                for broker_id, host, port in broker_nodes(cluster, call.context.listener)
             ),
-            cluster_authorized_operations=cluster_operations(admin, call, asked=operations),
+            cluster_authorized_operations=cluster_operations(cluster, call, asked=operations),
         )
 
     def _topics(self, call: Call[MetadataRequest]) -> Steps[list[MetadataResponseTopic]]:
@@ -92,8 +92,8 @@ class MetadataApi:
     def _all(self, call: Call[MetadataRequest]) -> Steps[list[MetadataResponseTopic]]:
         """All topics the caller may DESCRIBE; others are omitted."""
         found = []
-        for state in list(self._admin.image.topics.values()):
-            if self._admin.allows_topic(call, Operation.DESCRIBE, state.name):
+        for state in list(self._cluster.image.topics.values()):
+            if self._cluster.allows_topic(call, Operation.DESCRIBE, state.name):
                 found.append(self._entry(call, state))
             yield _cost(state)
         return found
@@ -102,7 +102,7 @@ class MetadataApi:
         self, call: Call[MetadataRequest], ids: list[bytes]
     ) -> Steps[list[MetadataResponseTopic]]:
         """Topics by id, unknown ids first; without DESCRIBE a topic's name is null."""
-        image = self._admin.image
+        image = self._cluster.image
         unknown, found, refused = [], [], []
         for topic_id in ids:
             name = image.topic_names.get(topic_id)
@@ -110,7 +110,7 @@ class MetadataApi:
                 unknown.append(_missing(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID))
                 yield _A_TOPIC
                 continue
-            if self._admin.allows_topic(call, Operation.DESCRIBE, name):
+            if self._cluster.allows_topic(call, Operation.DESCRIBE, name):
                 found.append(self._entry(call, image.topics[name]))
             else:
                 refused.append(_missing(None, topic_id, _REFUSED))
@@ -121,16 +121,16 @@ class MetadataApi:
         self, call: Call[MetadataRequest], names: list[str]
     ) -> Steps[list[MetadataResponseTopic]]:
         """Topics by name: existing ones, then created ones, then those not authorized."""
-        admin = self._admin
-        creates = admin.settings.auto_create_topics and call.request.allow_auto_topic_creation
-        conceals = admin.settings.profile.conceals_topics
+        cluster = self._cluster
+        creates = cluster.settings.auto_create_topics and call.request.allow_auto_topic_creation
+        conceals = cluster.settings.profile.conceals_topics
         refusal = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if conceals else _REFUSED
         found: list[MetadataResponseTopic] = []
         unknown: list[str] = []
         refused: list[MetadataResponseTopic] = []
         for name in names:
-            state = admin.image.topics.get(name)
-            if not admin.allows_topic(call, Operation.DESCRIBE, name):
+            state = cluster.image.topics.get(name)
+            if not cluster.allows_topic(call, Operation.DESCRIBE, name):
                 refused.append(_missing(name, ZERO_UUID, refusal, internal=False))
             elif state is None:
                 unknown.append(name)
@@ -150,7 +150,7 @@ class MetadataApi:
 
     def _may_create(self, call: Call[MetadataRequest], name: str) -> bool:
         create = Operation.CREATE
-        return self._admin.allows_cluster(call, create) or self._admin.allows_topic(
+        return self._cluster.allows_cluster(call, create) or self._cluster.allows_topic(
             call, create, name
         )
 
@@ -160,14 +160,17 @@ class MetadataApi:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if not creates:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        factor = self._admin.settings.default_replication_factor
-        is_missing = name not in self._admin.image.topics
-        if is_missing and (is_internal(name) or factor <= len(self._admin.living_ids())):
-            topics = self._admin.topics
+        factor = self._cluster.settings.default_replication_factor
+        is_missing = name not in self._cluster.image.topics
+        if is_missing and (is_internal(name) or factor <= len(self._cluster.living_ids())):
+            topics = self._cluster.topics
             permits = topics.auto_partition_count(name)
-            if self._admin.quotas.mutations_of(call).accepts(permits, call.now.wall_ms):
+            if self._cluster.quotas.mutations_of(call).accepts(permits, call.now.wall_ms):
                 topics.create_asked_for(name, call.now)
-        return self._admin.auto_creation_answer
+        # Source: AutoTopicCreationManager.createTopicsInZk, sendCreateTopicRequest.
+        if self._cluster.settings.profile.uses_zookeeper:
+            return ErrorCode.LEADER_NOT_AVAILABLE
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def _entry(self, call: Call[MetadataRequest], state: TopicState) -> MetadataResponseTopic:
         return MetadataResponseTopic(
@@ -185,7 +188,7 @@ class MetadataApi:
 
     def _operations(self, call: Call[MetadataRequest], name: str) -> int:
         if call.request.include_topic_authorized_operations:
-            return topic_operations(self._admin, call, name)
+            return topic_operations(self._cluster, call, name)
         return NO_AUTHORIZED_OPERATIONS
 
 

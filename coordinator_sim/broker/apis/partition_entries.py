@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from coordinator_sim.broker.apis.administration import Administration
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.broker.metadata.image import NO_LEADER, PartitionState, TopicState
 from coordinator_sim.kafka.errors import ErrorCode
@@ -32,13 +32,13 @@ class PartitionEntries:
     """The entries of topics, kept until the metadata or what is seen of a broker changes.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin", "_image_version", "_kept")
+    __slots__ = ("_cluster", "_image_version", "_kept")
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
         self._image_version = -1
         self._kept: dict[tuple[str, str, bool, bool], tuple[dict[int, _Seen], _Entries]] = {}
 
@@ -49,7 +49,7 @@ class PartitionEntries:
             call: The request; its listener decides which leaders are reachable.
             topic: The topic.
         """
-        image_version = self._admin.image.version
+        image_version = self._cluster.image.version
         if image_version != self._image_version:
             self._image_version = image_version
             self._kept.clear()
@@ -70,8 +70,8 @@ class PartitionEntries:
         return entries
 
     def _seen(self, broker_id: int, listener: str) -> _Seen:
-        is_reachable = self._admin.endpoint(broker_id, listener) is not None
-        return _Seen(is_reachable, self._admin.is_alive(broker_id))
+        is_reachable = self._cluster.endpoint(broker_id, listener) is not None
+        return _Seen(is_reachable, self._cluster.leadership.is_living(broker_id))
 
 
 def _entry(

@@ -9,7 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.broker.apis.administration import NO_ERROR, Administration, ApiError, told
+from coordinator_sim.broker.apis.administration import NO_ERROR, ApiError, told
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.changes import QuotaEntity, QuotaSet
 from coordinator_sim.broker.quotas.client_quotas import CLIENT_ID, IP, USER
@@ -69,13 +70,13 @@ class QuotasApi:
     """Answers DescribeClientQuotas and AlterClientQuotas.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin",)
+    __slots__ = ("_cluster",)
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
 
     def handlers(self) -> Handlers:
         """Handlers of DescribeClientQuotas and AlterClientQuotas."""
@@ -85,12 +86,12 @@ class QuotasApi:
         }
 
     def _describe(self, call: Call[DescribeClientQuotasRequest]) -> DescribeClientQuotasResponse:
-        if not self._admin.allows_cluster(call, Operation.DESCRIBE_CONFIGS):
+        if not self._cluster.allows_cluster(call, Operation.DESCRIBE_CONFIGS):
             return _undescribed(ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
         wanted = _filter(call.request)
         if isinstance(wanted, ApiError):
             return _undescribed(wanted)
-        quotas = self._admin.image.quotas
+        quotas = self._cluster.image.quotas
         in_order = java_hash_order(quotas, _capacity(len(quotas)), hash_of=_hash_of)
         entries = tuple(_entry(each, quotas[each]) for each in in_order if wanted.matches(each))
         return DescribeClientQuotasResponse(
@@ -102,7 +103,7 @@ class QuotasApi:
 
         Source: ClientQuotaControlManager.alterClientQuotas; AlterClientQuotasResponse.
         """
-        if not self._admin.allows_cluster(call, Operation.ALTER_CONFIGS):
+        if not self._cluster.allows_cluster(call, Operation.ALTER_CONFIGS):
             refused = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return AlterClientQuotasResponse(
                 entries=tuple(
@@ -144,9 +145,9 @@ class QuotasApi:
     def _set(self, entity: QuotaEntity, operations: tuple[OpData, ...]) -> None:
         for operation in operations:
             value = None if operation.remove else operation.value
-            current = self._admin.image.quotas.get(entity, {}).get(operation.key)
+            current = self._cluster.image.quotas.get(entity, {}).get(operation.key)
             if value != current:
-                self._admin.change(QuotaSet(entity, operation.key, value))
+                self._cluster.change(QuotaSet(entity, operation.key, value))
 
 
 def _entry(entity: QuotaEntity, quotas: dict[str, float]) -> EntryData:

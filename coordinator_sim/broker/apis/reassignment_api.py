@@ -10,11 +10,11 @@ from typing import Final
 
 from coordinator_sim.broker.apis.administration import (
     NO_ERROR,
-    Administration,
     ApiError,
     told,
 )
 from coordinator_sim.broker.apis.placement import Replicas, assignment_error
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.changes import ReplicasAssigned
 from coordinator_sim.broker.metadata.image import NO_LEADER, PartitionState
@@ -52,13 +52,13 @@ class ReassignmentApi:
     """Answers the three APIs that move leaders and replicas.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin",)
+    __slots__ = ("_cluster",)
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
 
     def handlers(self) -> Handlers:
         """Handlers of the three APIs."""
@@ -73,7 +73,7 @@ class ReassignmentApi:
     def _elect_leaders(self, call: Call[ElectLeadersRequest]) -> ElectLeadersResponse:
         kind, asked = call.request.election_type, call.request.topic_partitions
         error: ApiError | None = None
-        if not self._admin.allows_cluster(call, Operation.ALTER):
+        if not self._cluster.allows_cluster(call, Operation.ALTER):
             error = _REFUSED
         elif kind not in {_PREFERRED, _UNCLEAN}:
             error = ApiError(ErrorCode.INVALID_REQUEST, f"Unknown election type {kind}")
@@ -87,7 +87,7 @@ class ReassignmentApi:
     def _all_partitions(self) -> tuple[TopicPartitions, ...]:
         return tuple(
             TopicPartitions(state.name, tuple(range(len(state.partitions))))
-            for state in self._admin.image.topics.values()
+            for state in self._cluster.image.topics.values()
         )
 
     def _elected(
@@ -102,19 +102,19 @@ class ReassignmentApi:
         return ReplicaElectionResult(topic.topic, tuple(results))
 
     def _elect(self, call: Call[ElectLeadersRequest], topic: str, partition: int) -> ApiError:
-        if topic not in self._admin.image.topics:
+        if topic not in self._cluster.image.topics:
             return _unknown(f"No such topic as {topic}")
-        state = self._admin.image.partition(topic, partition)
+        state = self._cluster.image.partition(topic, partition)
         if state is None:
             return _unknown(f"No such partition as {topic}-{partition}")
         if call.request.election_type == _PREFERRED:
             return self._elect_preferred(call, topic, partition, state)
         if state.leader_id != NO_LEADER:
             return told(ErrorCode.ELECTION_NOT_NEEDED)
-        living = [each for each in state.replicas if self._admin.is_alive(each)]
+        living = [each for each in state.replicas if self._cluster.leadership.is_living(each)]
         if not living:
             return told(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
-        self._admin.leadership.elect(topic, partition, living[0], call.now)
+        self._cluster.leadership.elect(topic, partition, living[0], call.now)
         return NO_ERROR
 
     def _elect_preferred(
@@ -123,9 +123,9 @@ class ReassignmentApi:
         preferred = state.replicas[0]
         if state.leader_id == preferred:
             return told(ErrorCode.ELECTION_NOT_NEEDED)
-        if not self._admin.is_alive(preferred):
+        if not self._cluster.leadership.is_living(preferred):
             return told(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
-        self._admin.leadership.elect(topic, partition, preferred, call.now)
+        self._cluster.leadership.elect(topic, partition, preferred, call.now)
         return NO_ERROR
 
     # -- reassignments ---------------------------------------------------------------------
@@ -134,7 +134,7 @@ class ReassignmentApi:
         self, call: Call[AlterPartitionReassignmentsRequest]
     ) -> AlterPartitionReassignmentsResponse:
         request = call.request
-        allowed = self._admin.allows_cluster(call, Operation.ALTER)
+        allowed = self._cluster.allows_cluster(call, Operation.ALTER)
         overall = NO_ERROR if allowed else _REFUSED
         return AlterPartitionReassignmentsResponse(
             allow_replication_factor_change=request.allow_replication_factor_change,
@@ -165,14 +165,14 @@ class ReassignmentApi:
         asked: ReassignablePartition,
     ) -> ApiError:
         index, replicas = asked.partition_index, asked.replicas
-        if topic not in self._admin.image.topics:
+        if topic not in self._cluster.image.topics:
             return _unknown(f"Unable to find a topic named {topic}.")
-        state = self._admin.image.partition(topic, index)
+        state = self._cluster.image.partition(topic, index)
         if state is None:
             return _unknown(f"Unable to find partition {topic}:{index}.")
         if replicas is None:
             return ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-        error = assignment_error(replicas, self._admin.settings.broker_ids, None)
+        error = assignment_error(replicas, self._cluster.settings.broker_ids, None)
         if error is not None:
             return error
         keeps_factor = not call.request.allow_replication_factor_change
@@ -189,17 +189,17 @@ class ReassignmentApi:
         replicas: Replicas,
     ) -> None:
         """Reassign replicas at once; a leader that is not among them is replaced."""
-        self._admin.change(ReplicasAssigned(topic, index, replicas))
-        state = self._admin.image.topics[topic].partitions[index]
+        self._cluster.change(ReplicasAssigned(topic, index, replicas))
+        state = self._cluster.image.topics[topic].partitions[index]
         if state.leader_id not in replicas:
-            living = [each for each in replicas if self._admin.is_alive(each)]
+            living = [each for each in replicas if self._cluster.leadership.is_living(each)]
             leader_id = living[0] if living else NO_LEADER
-            self._admin.leadership.elect(topic, index, leader_id, call.now)
+            self._cluster.leadership.elect(topic, index, leader_id, call.now)
 
     def _list(
         self, call: Call[ListPartitionReassignmentsRequest]
     ) -> ListPartitionReassignmentsResponse:
-        if self._admin.allows_cluster(call, Operation.DESCRIBE):
+        if self._cluster.allows_cluster(call, Operation.DESCRIBE):
             return ListPartitionReassignmentsResponse(error_message=None)
         topics = tuple(
             OngoingTopicReassignment(

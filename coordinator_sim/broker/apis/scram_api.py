@@ -8,11 +8,11 @@ from typing import Final
 
 from coordinator_sim.broker.apis.administration import (
     NO_ERROR,
-    Administration,
     ApiError,
     duplicates,
     told,
 )
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.changes import Change, ScramRemoved
 from coordinator_sim.broker.security.authorizer import Operation
@@ -49,13 +49,13 @@ class ScramApi:
     """Answers the two APIs of SCRAM credentials.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin",)
+    __slots__ = ("_cluster",)
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
 
     def handlers(self) -> Handlers:
         """Handlers of the two APIs."""
@@ -70,14 +70,14 @@ class ScramApi:
         self, call: Call[DescribeUserScramCredentialsRequest]
     ) -> DescribeUserScramCredentialsResponse:
         asked = call.request.users or ()
-        if not self._admin.allows_cluster(call, Operation.DESCRIBE):
+        if not self._cluster.allows_cluster(call, Operation.DESCRIBE):
             error = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return DescribeUserScramCredentialsResponse(
                 error_code=error.code,
                 error_message=error.message,
                 results=tuple(_undescribed("", error) for _ in asked),
             )
-        names = [user.name for user in asked] or [user for user, _ in self._admin.image.scram]
+        names = [user.name for user in asked] or [user for user, _ in self._cluster.image.scram]
         twice = duplicates(names) if asked else {}
         credentials = self._credentials(names)
         results = (
@@ -90,7 +90,7 @@ class ScramApi:
     def _credentials(self, names: list[str]) -> dict[str, list[CredentialInfo]]:
         """Mechanisms and iterations of each user; empty for a user without credentials."""
         found: dict[str, list[CredentialInfo]] = {name: [] for name in names}
-        for (user, mechanism), known in self._admin.image.scram.items():
+        for (user, mechanism), known in self._cluster.image.scram.items():
             if user in found:
                 found[user].append(CredentialInfo(mechanism, known.iterations))
         return found
@@ -102,7 +102,7 @@ class ScramApi:
     ) -> AlterUserScramCredentialsResponse:
         """Alter credentials; a user with several entries is not altered at all."""
         asked: tuple[_Entry, ...] = (*call.request.deletions, *call.request.upsertions)
-        if not self._admin.allows_cluster(call, Operation.ALTER):
+        if not self._cluster.allows_cluster(call, Operation.ALTER):
             refused = told(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
             return _results(dict.fromkeys(sorted(each.name for each in asked), refused))
         changes: dict[str, Change] = {}
@@ -117,7 +117,7 @@ class ScramApi:
             else:
                 changes[name] = decided
         for change in changes.values():
-            self._admin.change(change)
+            self._cluster.change(change)
         return _results(dict.fromkeys(changes, NO_ERROR) | errors)
 
     def _decided(self, entry: _Entry) -> Change | ApiError:
@@ -130,7 +130,7 @@ class ScramApi:
         error = _name_error(name, mechanism)
         if error is not None:
             return error
-        if (name, mechanism) not in self._admin.image.scram:
+        if (name, mechanism) not in self._cluster.image.scram:
             text = "Attempt to delete a user credential that does not exist"
             return ApiError(ErrorCode.RESOURCE_NOT_FOUND, text)
         return ScramRemoved(name, mechanism)

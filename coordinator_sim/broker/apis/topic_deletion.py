@@ -9,11 +9,11 @@ from typing import Final
 from coordinator_sim.broker.apis.administration import (
     NO_ERROR,
     OVER_QUOTA,
-    Administration,
     ApiError,
     duplicates,
     told,
 )
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.broker.quotas.client_quotas import ControllerMutationQuota
 from coordinator_sim.broker.security.authorizer import Operation
@@ -29,34 +29,34 @@ _REFUSED: Final = told(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def delete_topics(
-    admin: Administration, call: Call[DeleteTopicsRequest], quota: ControllerMutationQuota
+    cluster: ClusterParts, call: Call[DeleteTopicsRequest], quota: ControllerMutationQuota
 ) -> Steps[list[DeletableTopicResult]]:
     """Delete the topics that a request names; return one result for each.
 
     UNSPECIFIED: Kafka shuffles the results; here refusals come before deletions.
     """
-    if not admin.configs.broker_value("delete.topic.enable"):
+    if not cluster.configs.broker_value("delete.topic.enable"):
         return _all_disabled(call)
     results, names, ids = _asked(call)
     found: dict[bytes, str] = {}
     for topic_id in ids:
-        name = admin.image.topic_names.get(topic_id)
+        name = cluster.image.topic_names.get(topic_id)
         if name is None:
             results.append(_result(None, topic_id, told(ErrorCode.UNKNOWN_TOPIC_ID)))
-        elif not _may(admin, call, Operation.DELETE, name):
-            shown = name if _may(admin, call, Operation.DESCRIBE, name) else None
+        elif not _may(cluster, call, Operation.DELETE, name):
+            shown = name if _may(cluster, call, Operation.DESCRIBE, name) else None
             results.append(_result(shown, topic_id, _REFUSED))
         else:
             found[topic_id] = name
     for name in names:
-        results += _found_by_name(admin, call, name, found)
+        results += _found_by_name(cluster, call, name, found)
     for topic_id, name in found.items():
-        state = admin.image.topics.get(name)
+        state = cluster.image.topics.get(name)
         if state is not None and state.topic_id == topic_id:
             if not quota.accepts(len(state.partitions), call.now.wall_ms):
                 results.append(_result(name, topic_id, OVER_QUOTA))
                 continue
-            admin.topics.delete(name, call.now)
+            cluster.topics.delete(name, call.now)
             results.append(_result(name, topic_id, NO_ERROR))
         else:
             # Another request has deleted it meanwhile. Only from version 6 may a name be null.
@@ -66,10 +66,10 @@ def delete_topics(
 
 
 def _may(
-    admin: Administration, call: Call[DeleteTopicsRequest], operation: Operation, name: str
+    cluster: ClusterParts, call: Call[DeleteTopicsRequest], operation: Operation, name: str
 ) -> bool:
-    cluster_wide = admin.allows_cluster(call, Operation.DELETE)
-    return cluster_wide or admin.allows_topic(call, operation, name)
+    cluster_wide = cluster.allows_cluster(call, Operation.DELETE)
+    return cluster_wide or cluster.allows_topic(call, operation, name)
 
 
 def _result(name: str | None, topic_id: bytes, error: ApiError) -> DeletableTopicResult:
@@ -124,15 +124,15 @@ def _wrong(text: str) -> ApiError:
 
 
 def _found_by_name(
-    admin: Administration, call: Call[DeleteTopicsRequest], name: str, found: dict[bytes, str]
+    cluster: ClusterParts, call: Call[DeleteTopicsRequest], name: str, found: dict[bytes, str]
 ) -> list[DeletableTopicResult]:
     """Add a topic to those to delete, or return its error."""
-    if not _may(admin, call, Operation.DESCRIBE, name):
+    if not _may(cluster, call, Operation.DESCRIBE, name):
         return [_result(name, ZERO_UUID, _REFUSED)]
-    state = admin.image.topics.get(name)
+    state = cluster.image.topics.get(name)
     if state is None:
         return [_result(name, ZERO_UUID, told(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))]
-    if not _may(admin, call, Operation.DELETE, name):
+    if not _may(cluster, call, Operation.DELETE, name):
         return [_result(name, ZERO_UUID, _REFUSED)]
     if state.topic_id in found:
         del found[state.topic_id]

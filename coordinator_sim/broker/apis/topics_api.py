@@ -9,7 +9,6 @@ from typing import Final
 from coordinator_sim.broker.apis.administration import (
     NO_ERROR,
     OVER_QUOTA,
-    Administration,
     ApiError,
     duplicates,
 )
@@ -23,6 +22,7 @@ from coordinator_sim.broker.apis.topic_creation import (
 )
 from coordinator_sim.broker.apis.topic_deletion import delete_topics
 from coordinator_sim.broker.apis.zookeeper_topics import FOUND_TWICE, zookeeper_growth
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.broker.metadata.topic_ids import topic_id_for
@@ -63,25 +63,25 @@ class TopicsApi:
     """Answers CreateTopics, DeleteTopics and CreatePartitions.
 
     Args:
-        admin: The cluster.
+        cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_admin",)
+    __slots__ = ("_cluster",)
 
-    def __init__(self, admin: Administration) -> None:
-        self._admin = admin
+    def __init__(self, cluster: ClusterParts) -> None:
+        self._cluster = cluster
 
     def handlers(self) -> Handlers:
         """Handlers of the three APIs."""
         return {
-            ApiKey.CREATE_TOPICS: self._admin.jobs.handler(self._creations),
-            ApiKey.DELETE_TOPICS: self._admin.jobs.handler(self._deletions),
+            ApiKey.CREATE_TOPICS: self._cluster.jobs.handler(self._creations),
+            ApiKey.DELETE_TOPICS: self._cluster.jobs.handler(self._deletions),
             ApiKey.CREATE_PARTITIONS: self._create_partitions,
         }
 
     @property
     def _is_old(self) -> bool:
-        return self._admin.settings.profile.uses_zookeeper
+        return self._cluster.settings.profile.uses_zookeeper
 
     # -- CreateTopics ----------------------------------------------------------------------
 
@@ -98,26 +98,26 @@ class TopicsApi:
         if self._partition_count(wanted) > _MOST_PARTITIONS:
             return CreateTopicsResponse(topics=tuple(_uncreated(name, _TOO_MANY) for name in names))
         # Plan all topics before creating the first: they are not compared with one another.
-        quota = self._admin.quotas.mutations_of(call)
+        quota = self._cluster.quotas.mutations_of(call)
         planned = []
         for topic in wanted:
-            plan = plan_topic(self._admin, topic)
+            plan = plan_topic(self._cluster, topic)
             if not isinstance(plan, ApiError) and self._is_over(quota, len(plan.replicas), call):
                 plan = OVER_QUOTA
             planned.append((topic, plan))
             yield _A_TOPIC
         topics = []
-        turn = self._admin.jobs.turn
+        turn = self._cluster.jobs.turn
         for topic, plan in planned:
             # Another request may have created it meanwhile.
-            is_new = turn == self._admin.jobs.turn or topic.name not in self._admin.image.topics
-            now_planned = plan if is_new or plan is OVER_QUOTA else plan_topic(self._admin, topic)
+            is_new = turn == self._cluster.jobs.turn or topic.name not in self._cluster.image.topics
+            now_planned = plan if is_new or plan is OVER_QUOTA else plan_topic(self._cluster, topic)
             topics.append(self._created(call, topic.name, now_planned))
             yield _A_TOPIC
         twice_error = FOUND_TWICE if self._is_old else _DUPLICATE
         topics += [_uncreated(name, twice_error) for name in twice]
         topics += [_uncreated(name, error) for name, error in refused.items()]
-        throttle_time_ms = quota.throttle_time_ms(self._admin.jobs.now.wall_ms)
+        throttle_time_ms = quota.throttle_time_ms(self._cluster.jobs.now.wall_ms)
         return CreateTopicsResponse(topics=tuple(topics), throttle_time_ms=throttle_time_ms)
 
     def _is_over(
@@ -144,7 +144,7 @@ class TopicsApi:
 
         Source: kafka 3.9, ReplicationControlManager.validateTotalNumberOfPartitions.
         """
-        default = self._admin.settings.num_partitions
+        default = self._cluster.settings.num_partitions
         return sum(
             len(each.assignments)
             or (default if each.num_partitions == -1 else max(each.num_partitions, 0))
@@ -156,10 +156,12 @@ class TopicsApi:
             text = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
             return ApiError(ErrorCode.INVALID_REQUEST, text)
         create = Operation.CREATE
-        if self._admin.settings.profile.conceals_topics:
-            allowed = self._admin.allows_cluster(call, create)
+        if self._cluster.settings.profile.conceals_topics:
+            allowed = self._cluster.allows_cluster(call, create)
             return None if allowed else ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        if self._admin.allows_cluster(call, create) or self._admin.allows_topic(call, create, name):
+        if self._cluster.allows_cluster(call, create) or self._cluster.allows_topic(
+            call, create, name
+        ):
             return None
         return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 
@@ -169,9 +171,9 @@ class TopicsApi:
         if isinstance(planned, ApiError):
             return _uncreated(name, planned)
         if call.request.validate_only:
-            topic_id = topic_id_for(planned.name, self._admin.image.version)
+            topic_id = topic_id_for(planned.name, self._cluster.image.version)
         else:
-            topics = self._admin.topics
+            topics = self._cluster.topics
             topic_id = topics.create(planned.name, planned.replicas, call.now, planned.configs)
             self._lead_by_the_living(planned, call)
         return self._described(call, planned, topic_id)
@@ -182,16 +184,16 @@ class TopicsApi:
         With ZooKeeper a client may choose brokers that do not exist.
         """
         for partition, replicas in enumerate(planned.replicas):
-            living = (each for each in replicas if self._admin.is_alive(each))
+            living = (each for each in replicas if self._cluster.leadership.is_living(each))
             leader_id = next(living, NO_LEADER)
             if leader_id != next(iter(replicas), NO_LEADER):
-                self._admin.leadership.elect(planned.name, partition, leader_id, call.now)
+                self._cluster.leadership.elect(planned.name, partition, leader_id, call.now)
 
     def _described(
         self, call: Call[CreateTopicsRequest], planned: PlannedTopic, topic_id: bytes
     ) -> CreatableTopicResult:
         """The result of a new topic; its configs are shown only with DESCRIBE_CONFIGS."""
-        if not self._admin.allows_topic(call, Operation.DESCRIBE_CONFIGS, planned.name):
+        if not self._cluster.allows_topic(call, Operation.DESCRIBE_CONFIGS, planned.name):
             return CreatableTopicResult(
                 name=planned.name,
                 topic_id=topic_id,
@@ -204,15 +206,15 @@ class TopicsApi:
             error_message=None,
             num_partitions=len(planned.replicas),
             replication_factor=len(planned.replicas[0]),
-            configs=creation_entries(self._admin.configs, planned.configs),
+            configs=creation_entries(self._cluster.configs, planned.configs),
         )
 
     # -- DeleteTopics ----------------------------------------------------------------------
 
     def _deletions(self, call: Call[DeleteTopicsRequest]) -> Steps[DeleteTopicsResponse | None]:
-        quota = self._admin.quotas.mutations_of(call)
-        results = yield from delete_topics(self._admin, call, quota)
-        throttle_time_ms = quota.throttle_time_ms(self._admin.jobs.now.wall_ms)
+        quota = self._cluster.quotas.mutations_of(call)
+        results = yield from delete_topics(self._cluster, call, quota)
+        throttle_time_ms = quota.throttle_time_ms(self._cluster.jobs.now.wall_ms)
         return DeleteTopicsResponse(responses=tuple(results), throttle_time_ms=throttle_time_ms)
 
     # -- CreatePartitions ------------------------------------------------------------------
@@ -221,7 +223,7 @@ class TopicsApi:
         asked = {topic.name: topic for topic in reversed(call.request.topics)}
         names = [topic.name for topic in call.request.topics]
         twice = duplicates(names)
-        topics = self._admin.image.topics
+        topics = self._cluster.image.topics
         more = (
             each.count - len(topics[name].partitions)
             for name, each in asked.items()
@@ -231,7 +233,7 @@ class TopicsApi:
             return CreatePartitionsResponse(
                 results=tuple(_growth_result(name, _TOO_MANY_MORE) for name in names)
             )
-        quota = self._admin.quotas.mutations_of(call)
+        quota = self._cluster.quotas.mutations_of(call)
         results = [_growth_result(name, _DUPLICATE) for name in twice]
         results += [
             _growth_result(name, self._more_partitions(call, asked[name], quota))
@@ -249,15 +251,15 @@ class TopicsApi:
         quota: ControllerMutationQuota,
     ) -> ApiError:
         name = asked.name
-        if not self._admin.allows_topic(call, Operation.ALTER, name):
+        if not self._cluster.allows_topic(call, Operation.ALTER, name):
             return ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        state = self._admin.image.topics.get(name)
+        state = self._cluster.image.topics.get(name)
         if state is None:
             text = f"The topic '{name}' does not exist." if self._is_old else None
             return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
         present, factor = len(state.partitions), len(state.partitions[0].replicas)
         if self._is_old:
-            replicas = zookeeper_growth(self._admin, asked, present, factor)
+            replicas = zookeeper_growth(self._cluster, asked, present, factor)
         else:
             replicas = _growth_error(asked, present) or ()
         if isinstance(replicas, ApiError):
@@ -269,7 +271,7 @@ class TopicsApi:
             if isinstance(replicas, ApiError):
                 return replicas
         if not call.request.validate_only:
-            self._admin.topics.add_partitions(name, replicas, call.now)
+            self._cluster.topics.add_partitions(name, replicas, call.now)
         return NO_ERROR
 
     def _added(
@@ -277,12 +279,12 @@ class TopicsApi:
     ) -> tuple[Replicas, ...] | ApiError:
         """The replicas of the partitions to add to the `present` ones, or the error."""
         if asked.assignments is None:
-            return spread(brokers_in_order(self._admin), present, asked.count - present, factor)
+            return spread(brokers_in_order(self._cluster), present, asked.count - present, factor)
         found: list[Replicas] = []
         for index, assignment in enumerate(asked.assignments, present):
             broker_ids = assignment.broker_ids
-            error = assignment_error(broker_ids, self._admin.settings.broker_ids, factor)
-            error = error or fenced_error(self._admin, index, broker_ids)
+            error = assignment_error(broker_ids, self._cluster.settings.broker_ids, factor)
+            error = error or fenced_error(self._cluster, index, broker_ids)
             if error is not None:
                 return error
             found.append(broker_ids)

@@ -10,9 +10,10 @@ Source: kafka 2.8, ZkAdminManager.createTopics, createPartitions; AdminUtils
 
 from typing import Final
 
-from coordinator_sim.broker.apis.administration import NO_ERROR, Administration, ApiError
+from coordinator_sim.broker.apis.administration import NO_ERROR, ApiError
 from coordinator_sim.broker.apis.config_validation import topic_error
 from coordinator_sim.broker.apis.placement import Replicas, spread
+from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.metadata.topic_names import metric_name
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.topic_names import MAX_LENGTH, complaint
@@ -23,30 +24,30 @@ FOUND_TWICE: Final = ApiError(ErrorCode.INVALID_REQUEST, "Found multiple entries
 _DEFAULT: Final = -1
 
 
-def zookeeper_plan(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
+def zookeeper_plan(cluster: ClusterParts, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
     """The replicas of a new topic, or the error."""
     name = asked.name
     said = {each.name: each.value for each in asked.configs}
     configs = {key: value for key, value in said.items() if value is not None}
-    if name in admin.image.topics:
+    if name in cluster.image.topics:
         return _error(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     nulls = [key for key, value in said.items() if value is None]
     if nulls:
         text = f"Null value not supported for topic configs : {','.join(nulls)}"
         return _error(ErrorCode.INVALID_REQUEST, text)
-    replicas = _replicas(admin, asked)
+    replicas = _replicas(cluster, asked)
     if isinstance(replicas, ApiError):
         return replicas
-    error = _name_error(admin, name)
+    error = _name_error(cluster, name)
     if not error.is_failure:
         error = _assignment_error(asked)
     if not error.is_failure and configs:
-        error = topic_error(admin.configs, name, configs)
+        error = topic_error(cluster.configs, name, configs)
     return error if error.is_failure else replicas
 
 
 def zookeeper_growth(
-    admin: Administration, asked: CreatePartitionsTopic, present: int, factor: int
+    cluster: ClusterParts, asked: CreatePartitionsTopic, present: int, factor: int
 ) -> tuple[Replicas, ...] | ApiError:
     """The replicas of partitions to add to a topic, or the error."""
     count, assignments = asked.count, asked.assignments
@@ -58,9 +59,9 @@ def zookeeper_growth(
     if count == present:
         return _error(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partitions.")
     if assignments is None:
-        return spread(admin.living_ids(), present, count - present, factor)
+        return spread(cluster.living_ids(), present, count - present, factor)
     told = tuple(each.broker_ids for each in assignments)
-    unknown = [str(each) for ids in told for each in ids if each not in admin.settings.broker_ids]
+    unknown = [str(each) for ids in told for each in ids if each not in cluster.settings.broker_ids]
     if unknown:
         text = f"Unknown broker(s) in replica assignment: {', '.join(dict.fromkeys(unknown))}."
         return _error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
@@ -70,11 +71,11 @@ def zookeeper_growth(
             "assignments provided."
         )
         return _error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
-    return _growth_error(admin, told, present, factor) or told
+    return _growth_error(cluster, told, present, factor) or told
 
 
 def _growth_error(
-    admin: Administration, told: tuple[Replicas, ...], present: int, factor: int
+    cluster: ClusterParts, told: tuple[Replicas, ...], present: int, factor: int
 ) -> ApiError | None:
     """The error of replicas that a client chose for new partitions; None if they are valid.
 
@@ -84,7 +85,7 @@ def _growth_error(
     Source: kafka 2.8, AdminZkClient.validateReplicaAssignment.
     """
     invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
-    living = admin.living_ids()
+    living = cluster.living_ids()
     for number, ids in enumerate(told, present):
         specified = ", ".join(map(str, ids))
         if not ids:
@@ -118,7 +119,7 @@ def _error(code: ErrorCode, text: str) -> ApiError:
     return ApiError(code, text)
 
 
-def _replicas(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
+def _replicas(cluster: ClusterParts, asked: CreatableTopic) -> tuple[Replicas, ...] | ApiError:
     count, factor = asked.num_partitions, asked.replication_factor
     if asked.assignments:
         if (count, factor) != (_DEFAULT, _DEFAULT):
@@ -129,10 +130,10 @@ def _replicas(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, .
             return _error(ErrorCode.INVALID_REQUEST, text)
         told = {each.partition_index: each.broker_ids for each in asked.assignments}
         return tuple(told[index] for index in sorted(told))
-    settings = admin.settings
+    settings = cluster.settings
     count = settings.num_partitions if count == _DEFAULT else count
     factor = settings.default_replication_factor if factor == _DEFAULT else factor
-    living = admin.living_ids()
+    living = cluster.living_ids()
     if count <= 0:
         text = "Number of partitions must be larger than 0."
         return _error(ErrorCode.INVALID_PARTITIONS, text)
@@ -145,10 +146,10 @@ def _replicas(admin: Administration, asked: CreatableTopic) -> tuple[Replicas, .
     return spread(living, 0, count, factor)
 
 
-def _name_error(admin: Administration, name: str) -> ApiError:
+def _name_error(cluster: ClusterParts, name: str) -> ApiError:
     if complaint(name) is not None:
         return _error(ErrorCode.INVALID_TOPIC_EXCEPTION, _name_text(name))
-    others = [each for each in admin.image.alike.get(metric_name(name), ()) if each != name]
+    others = [each for each in cluster.image.alike.get(metric_name(name), ()) if each != name]
     if others:
         text = f"Topic '{name}' collides with existing topics: {', '.join(others)}"
         return _error(ErrorCode.INVALID_TOPIC_EXCEPTION, text)

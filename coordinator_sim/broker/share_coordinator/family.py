@@ -12,7 +12,7 @@ from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.hosting import FollowingHosting
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.replicas.state_topic import StateTopic
-from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
+from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.broker.share_coordinator.operations import (
     StateRequest,
     StateResponse,
@@ -162,8 +162,7 @@ class ShareCoordination:
 
     def _steps(self, call: Call[StateRequest]) -> Steps[StateResponse | None]:
         """Source: KafkaApis.handleInitializeShareGroupStateRequest and its four siblings."""
-        operation, cluster = Operation.CLUSTER_ACTION, ResourceType.CLUSTER
-        if not self._cluster.access.allows(call.context, operation, cluster, CLUSTER_NAME):
+        if not self._cluster.allows_cluster(call, Operation.CLUSTER_ACTION):
             # Source: toGlobalErrorResponse of each response class.
             error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
             return failed_everywhere(call.request, error, error_message(error))
