@@ -11,7 +11,7 @@ GroupMetadataManager.cleanupGroupMetadata.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.epoch_group import EpochGroup
 from coordinator_sim.coordinator.expiry import RemoveGroups, tombstones_of
 from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.inspection import by_partition
@@ -30,8 +30,6 @@ from coordinator_sim.coordinator.share.deletion import (
     ShareDeletions,
     share_deletions,
 )
-from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.tracing import trace_groups_deleted
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
@@ -77,7 +75,7 @@ def deletion_error(group: AnyGroup | None) -> ErrorCode:
 
     Source: ClassicGroup.validateDeleteGroup, likewise of ConsumerGroup and StreamsGroup.
     """
-    if isinstance(group, (ConsumerGroup, ShareGroup, StreamsGroup)):
+    if isinstance(group, EpochGroup):
         return ErrorCode.NONE if group.is_empty else ErrorCode.NON_EMPTY_GROUP
     if group is None or group.state is GroupState.DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND

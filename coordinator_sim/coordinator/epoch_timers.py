@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
-from coordinator_sim.coordinator.consumer.member import ConsumerMember
+from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
 from coordinator_sim.coordinator.epoch_group import EpochGroup, EpochMember
 from coordinator_sim.coordinator.epoch_refusals import Refusal
@@ -84,7 +84,7 @@ def start_session(
 
 
 def start_classic_session(
-    runtime: Runtime, partition: Partition, group: AnyEpochGroup, member: ConsumerMember
+    runtime: Runtime, partition: Partition, group: AnyEpochGroup, member: ConsumerGroupMember
 ) -> None:
     """Give a classic member the session timeout that it brought. Others have none to bring."""
     if member.classic is not None:
@@ -109,7 +109,7 @@ def start_rebalance(
 
 
 def start_joining(
-    runtime: Runtime, partition: Partition, group: AnyEpochGroup, member: ConsumerMember
+    runtime: Runtime, partition: Partition, group: AnyEpochGroup, member: ConsumerGroupMember
 ) -> None:
     """Give a classic member that has to join again its rebalance timeout, once."""
     kind = TimerKind.CONSUMER_JOIN

@@ -182,7 +182,7 @@ def trace_undone(trace: Trace, partition: Partition) -> None:
 def trace_id_assigned(
     trace: Trace, request: JoinGroupRequest, context: RequestContext, member_id: str
 ) -> None:
-    """Tell that a classic member was given an id, with which it is to join again."""
+    """Tell that a classic member was assigned an id, with which it is to join again."""
     trace.emit(
         Event.MEMBER_ID_ASSIGNED,
         group_id=request.group_id,
@@ -262,7 +262,7 @@ def trace_heartbeat_request(trace: Trace, request: EpochHeartbeat, context: Requ
     joins = request.member_epoch == JOIN_EPOCH
     attrs = {"member_epoch": str(request.member_epoch)}
     if joins:
-        attrs |= {name: value for name, value in _asked(request).items() if value}
+        attrs |= {name: value for name, value in _join_fields(request).items() if value}
     rebalance_ms = getattr(request, "rebalance_timeout_ms", None)
     trace.emit(
         Event.JOIN_REQ if joins else Event.LEAVE_REQ,
@@ -275,31 +275,31 @@ def trace_heartbeat_request(trace: Trace, request: EpochHeartbeat, context: Requ
     )
 
 
-def _asked(request: EpochHeartbeat) -> dict[str, str | None]:
+def _join_fields(request: EpochHeartbeat) -> dict[str, str | None]:
     """What a member asks for that joins."""
     if isinstance(request, StreamsGroupHeartbeatRequest):
         epoch = None if request.topology is None else str(request.topology.epoch)
         return {"process_id": request.process_id, "topology_epoch": epoch}
-    asked: dict[str, str | None] = {"topics": ",".join(request.subscribed_topic_names or ())}
+    fields: dict[str, str | None] = {"topics": ",".join(request.subscribed_topic_names or ())}
     if isinstance(request, ConsumerGroupHeartbeatRequest):
-        asked["regex"] = request.subscribed_topic_regex
-        asked["assignor"] = request.server_assignor
-    return asked
+        fields["regex"] = request.subscribed_topic_regex
+        fields["assignor"] = request.server_assignor
+    return fields
 
 
 def trace_heartbeat_answer(
     trace: Trace, request: EpochHeartbeat, context: RequestContext, response: EpochAnswer
 ) -> None:
     """Tell what a member was answered; plain heartbeats only where heartbeats are told."""
-    given = _given(response)
+    assigned = _assigned_part(response)
     joins = request.member_epoch == JOIN_EPOCH
-    is_plain = given is None and response.error_code is NO_ERROR and not joins
+    is_plain = assigned is None and response.error_code is NO_ERROR and not joins
     if is_plain and (request.member_epoch < JOIN_EPOCH or not trace.tells_heartbeats):
         return
     assignment, attrs = None, _holder(trace, request, response.error_code)
-    if given is not None:
-        assignment = assignment_bytes(given.owned, lambda each: _topic_name(trace, each))
-        attrs |= given.copies()
+    if assigned is not None:
+        assignment = assignment_bytes(assigned.owned, lambda each: _topic_name(trace, each))
+        attrs |= assigned.copies()
     if isinstance(response, StreamsGroupHeartbeatResponse) and response.status:
         attrs["status"] = ",".join(StatusCode(each.status_code).name for each in response.status)
     is_refused = response.error_code is not NO_ERROR
@@ -314,7 +314,7 @@ def trace_heartbeat_answer(
     )
 
 
-def _given(response: EpochAnswer) -> Part | None:
+def _assigned_part(response: EpochAnswer) -> Part | None:
     """What an answer gives; None where it leaves all as it is."""
     if isinstance(response, StreamsGroupHeartbeatResponse):
         roles = (response.active_tasks, response.standby_tasks, response.warmup_tasks)

@@ -8,11 +8,10 @@ GroupMetadataManager.describeGroups and listGroups; in the Scala coordinator
 GroupCoordinator.handleDescribeGroup and handleListGroups.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeVar
 
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.runtime import (
@@ -22,8 +21,6 @@ from coordinator_sim.coordinator.runtime import (
     partition_error,
 )
 from coordinator_sim.coordinator.share.describe import described_share_group
-from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
@@ -55,11 +52,6 @@ _NOT_FOUND_VERSION: Final = 6
 _CLASSIC: Final = "classic"
 NOT_READY: Final = "NotReady"
 _FILTERED_NOT_READY: Final = "not_ready"
-_TYPES: Final[Mapping[type[AnyGroup], str]] = {
-    ConsumerGroup: "consumer",
-    ShareGroup: "share",
-    StreamsGroup: "streams",
-}
 _TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
 
 _G = TypeVar("_G")
@@ -219,7 +211,7 @@ def _all_groups(runtime: Runtime) -> list[ListedGroup]:
 def _listed(profile: Profile, group: AnyGroup, position: int) -> ListedGroup:
     """A group as it is listed; of one that is not classic the committed state."""
     if not isinstance(group, Group):
-        kind = _TYPES[type(group)]
+        kind = group.group_type
         return ListedGroup(
             group_id=group.group_id,
             protocol_type=kind,

@@ -28,7 +28,7 @@ from coordinator_sim.coordinator.consumer.joining import (
     full_group,
     new_member_id,
 )
-from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
+from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember, Owned
 from coordinator_sim.coordinator.consumer.regex import RegexChange, change_regex
 from coordinator_sim.coordinator.consumer.updating import (
     MemberChange,
@@ -147,8 +147,8 @@ def _subscription(runtime: Runtime, join: Join) -> EmbeddedSubscription | ErrorC
 
 
 def _updated(
-    member: ConsumerMember, join: Join, subscription: EmbeddedSubscription
-) -> ConsumerMember:
+    member: ConsumerGroupMember, join: Join, subscription: EmbeddedSubscription
+) -> ConsumerGroupMember:
     """Return the member updated from its JoinGroup request."""
     request = join.request
     timeout_ms = join.rebalance_timeout_ms
@@ -170,8 +170,8 @@ def _changed_member(
     runtime: Runtime,
     partition: Partition,
     group: ConsumerGroup,
-    found: Found[ConsumerMember],
-    updated: ConsumerMember,
+    found: Found[ConsumerGroupMember],
+    updated: ConsumerGroupMember,
     context: RequestContext,
 ) -> MemberChange | Refusal:
     """The JoinGroup under way, as far as it is about its member alone."""
@@ -201,7 +201,11 @@ def _joined(
 
 
 def _downgraded(
-    change: MemberChange, partition: Partition, replaced: ConsumerMember, owned: Owned, join: Join
+    change: MemberChange,
+    partition: Partition,
+    replaced: ConsumerGroupMember,
+    owned: Owned,
+    join: Join,
 ) -> Effect | ErrorCode:
     """The last member that is no classic one is replaced: the group becomes a classic one."""
     runtime, group, after = change.runtime, change.group, change.updated
@@ -240,7 +244,7 @@ class Joined:
     runtime: Runtime
     partition: Partition
     group: ConsumerGroup
-    member: ConsumerMember
+    member: ConsumerGroupMember
     join: Join
     stays: bool
 
@@ -304,7 +308,7 @@ class Synced:
     runtime: Runtime
     partition: Partition
     group: ConsumerGroup
-    member: ConsumerMember
+    member: ConsumerGroupMember
     request: SyncGroupRequest
     parked: Parked
 
@@ -355,7 +359,7 @@ def heartbeat_to_consumer_group(
     return Effect(response=HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
 
-def _has_to_join(runtime: Runtime, group: ConsumerGroup, member: ConsumerMember) -> bool:
+def _has_to_join(runtime: Runtime, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Whether the member's next step can be taken."""
     if member.member_epoch < _awaited_epoch(runtime, group):
         return True
@@ -364,7 +368,7 @@ def _has_to_join(runtime: Runtime, group: ConsumerGroup, member: ConsumerMember)
     return member.state is MemberState.UNRELEASED_PARTITIONS and not _waits(group, member)
 
 
-def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
+def _waits(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Whether somebody else has a partition that the member shall have.
 
     Source: ConsumerGroup.waitingOnUnreleasedPartition.
@@ -387,7 +391,7 @@ def _awaited_epoch(runtime: Runtime, group: ConsumerGroup) -> int:
 
 def _classic_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None
-) -> ConsumerMember | Refusal:
+) -> ConsumerGroupMember | Refusal:
     """The member of a classic request. Source: validateConsumerGroupMember."""
     if instance_id is None:
         member = group.members.get(member_id)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
-from coordinator_sim.coordinator.consumer.member import ConsumerMember
+from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.inspection import described
 from coordinator_sim.coordinator.runtime import (
@@ -65,7 +65,7 @@ def _described(runtime: Runtime, partition: Partition | None, group_id: str) -> 
     )
 
 
-def _member(runtime: Runtime, member: ConsumerMember, target: Target) -> Member:
+def _member(runtime: Runtime, member: ConsumerGroupMember, target: Target) -> Member:
     """A member; topics that are gone are left out of what it has and shall have."""
     held = {topic_id: set(partitions) for topic_id, partitions in member.assigned.items()}
     if runtime.profile.consumer_describes_revocations:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from coordinator_sim.coordinator.consumer.embedded import written_assignment
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.member import ConsumerMember
+from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import group_record, prepare_rebalance
 from coordinator_sim.coordinator.runtime import Partition, Runtime
@@ -24,12 +24,12 @@ from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.events import RebalanceReason
 
-Successor = tuple[ConsumerMember, ConsumerMember]
+Successor = tuple[ConsumerGroupMember, ConsumerGroupMember]
 """A static member, and the classic one that takes its place."""
 
 
 def downgrades_without(
-    runtime: Runtime, group: ConsumerGroup, leavers: Sequence[ConsumerMember]
+    runtime: Runtime, group: ConsumerGroup, leavers: Sequence[ConsumerGroupMember]
 ) -> bool:
     """Whether a group becomes a classic one when these members go.
 
@@ -42,7 +42,7 @@ def downgrades_without(
     return _may_downgrade(runtime, left)
 
 
-def downgrades_by(runtime: Runtime, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
+def downgrades_by(runtime: Runtime, group: ConsumerGroup, replaced: ConsumerGroupMember) -> bool:
     """Whether a group becomes a classic one when a classic member replaces a static one.
 
     Source: validateOnlineDowngradeWithReplacedMember.
@@ -61,7 +61,7 @@ def downgrade_without(
     runtime: Runtime,
     partition: Partition,
     group: ConsumerGroup,
-    leavers: Sequence[ConsumerMember],
+    leavers: Sequence[ConsumerGroupMember],
 ) -> tuple[LogRecord, ...]:
     """Make a group a classic one without these members, which rebalances at once.
 
@@ -141,8 +141,8 @@ def _classic_group(
     runtime: Runtime,
     partition: Partition,
     group: ConsumerGroup,
-    members: Sequence[ConsumerMember],
-    replaced: ConsumerMember | None,
+    members: Sequence[ConsumerGroupMember],
+    replaced: ConsumerGroupMember | None,
 ) -> tuple[Group, LogRecord]:
     """A Stable group of these members and its record; the last one has the replaced one's target.
 
@@ -175,7 +175,7 @@ def _classic_group(
     return classic, group_record(runtime, classic, classic.as_record(assignments))
 
 
-def _stored(member: ConsumerMember) -> MemberMetadata:
+def _stored(member: ConsumerGroupMember) -> MemberMetadata:
     """A member as a record that knows nothing of its protocols would have it."""
     return MemberMetadata(
         member_id=member.member_id,
@@ -189,7 +189,7 @@ def _stored(member: ConsumerMember) -> MemberMetadata:
     )
 
 
-def _classic_member(member: ConsumerMember) -> Member:
+def _classic_member(member: ConsumerGroupMember) -> Member:
     metadata = member.classic
     if metadata is None:
         raise OperationAborted(f"member {member.member_id} is no classic member")

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.member import (
     NONE_OWNED,
-    ConsumerMember,
+    ConsumerGroupMember,
     Epochs,
     with_assignment,
     with_metadata,
@@ -108,7 +108,7 @@ class ConsumerGroupEpochs(ModernEpochs, frozen=True, kw_only=True, gc=False):
     state: ConsumerGroupState = ConsumerGroupState.EMPTY
 
 
-class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
+class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target, ConsumerGroupEpochs]):
     """One consumer group.
 
     Args:
@@ -133,7 +133,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         member_key=ConsumerGroupMemberMetadataKey,
         target_key=ConsumerGroupTargetAssignmentMemberKey,
         assignment_key=ConsumerGroupCurrentMemberAssignmentKey,
-        new_member=lambda member_id: ConsumerMember(member_id=member_id),
+        new_member=lambda member_id: ConsumerGroupMember(member_id=member_id),
         with_metadata=with_metadata,
         with_assignment=with_assignment,
         nothing={"assigned": NONE_OWNED, "pending_revocation": NONE_OWNED},
@@ -251,7 +251,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
 
     # -- records ---------------------------------------------------------------------------
 
-    def member_record(self, member: ConsumerMember) -> LogRecord:
+    def member_record(self, member: ConsumerGroupMember) -> LogRecord:
         """Make the record of a member's metadata."""
         names = tuple(sorted(member.subscribed_topic_names, key=java_string_key))
         value = ConsumerGroupMemberMetadataValue(
@@ -278,7 +278,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
         value = ConsumerGroupTargetAssignmentMemberValue(topics)
         return LogRecord(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
 
-    def assignment_record(self, member: ConsumerMember) -> LogRecord:
+    def assignment_record(self, member: ConsumerGroupMember) -> LogRecord:
         """Make the record of what a member has, with its epochs where those are stored."""
         value = ConsumerGroupCurrentMemberAssignmentValue(
             member_epoch=member.member_epoch,
@@ -348,7 +348,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _replace(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+    def _replace(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
         """Source: ConsumerGroup.updateMember and removeMember."""
         self._count(old, new)
         if old is not None:
@@ -361,7 +361,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
     def _forgets_instance(self) -> bool:
         return self.profile.consumer_forgets_old_instance
 
-    def _count(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+    def _count(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
         """Count topics, assignors and expressions of a member that changes."""
         self._count_names(old, new)
         for counted, one, other in (
@@ -376,7 +376,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
             for name in () if member is None else member.protocol_names():
                 _shift(self.protocol_counts, name, step)
 
-    def _release(self, member: ConsumerMember) -> None:
+    def _release(self, member: ConsumerGroupMember) -> None:
         """Free the partitions that a member has, unless another has them at another epoch.
 
         Source: ConsumerGroup.removePartitionEpochs.
@@ -388,7 +388,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
                     if epochs.entries.get((topic_id, index)) == member.member_epoch:
                         epochs.remove((topic_id, index))
 
-    def _take(self, member: ConsumerMember, held: Epochs) -> None:
+    def _take(self, member: ConsumerGroupMember, held: Epochs) -> None:
         """Note whose partitions these are. Source: ConsumerGroup.addPartitionEpochs."""
         epoch = member.member_epoch
         epochs = self.partition_epochs
@@ -402,7 +402,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target, ConsumerGroupEpochs]):
                     )
                 epochs.put((topic_id, index), epoch)
 
-    def _derive(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+    def _derive(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
         """Count who is not where the target wants it, and derive the state."""
         epochs = self.epochs
         classic = epochs.classic_count
@@ -437,11 +437,11 @@ def _no_order(_key: tuple[bytes, int]) -> int:
     return 0
 
 
-def _assignor(member: ConsumerMember | None) -> str | None:
+def _assignor(member: ConsumerGroupMember | None) -> str | None:
     return None if member is None else member.server_assignor
 
 
-def _regex(member: ConsumerMember | None) -> str | None:
+def _regex(member: ConsumerGroupMember | None) -> str | None:
     return None if member is None else member.subscribed_topic_regex or None
 
 

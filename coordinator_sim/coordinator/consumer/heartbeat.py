@@ -17,7 +17,7 @@ from coordinator_sim.coordinator.consumer.joining import (
 )
 from coordinator_sim.coordinator.consumer.leaving import leave_consumer_group
 from coordinator_sim.coordinator.consumer.member import (
-    ConsumerMember,
+    ConsumerGroupMember,
     Epochs,
     Owned,
     is_subset,
@@ -103,7 +103,7 @@ def _heartbeat(
     found = found_member(
         group,
         request,
-        ConsumerMember(member_id=member_id),
+        ConsumerGroupMember(member_id=member_id),
         lambda member: is_subset(owned, member.assigned),
         rejoins=runtime.profile.consumer_rejoins_with_epoch_zero,
     )
@@ -165,8 +165,8 @@ def _owned(reported: tuple[TopicPartitions, ...]) -> Owned:
 
 
 def _updated(
-    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, context: RequestContext
-) -> ConsumerMember:
+    member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest, context: RequestContext
+) -> ConsumerGroupMember:
     """Return the member updated from its heartbeat; fields that the heartbeat omits stay.
 
     Source: ConsumerGroupMember.Builder.maybeUpdate...
@@ -194,8 +194,8 @@ def _updated(
 def _answer(
     runtime: Runtime,
     request: ConsumerGroupHeartbeatRequest,
-    before: ConsumerMember,
-    after: ConsumerMember,
+    before: ConsumerGroupMember,
+    after: ConsumerGroupMember,
 ) -> ConsumerGroupHeartbeatResponse:
     """The answer: what the member has is told when it may not know it."""
     is_full = (

@@ -8,7 +8,7 @@ from base64 import urlsafe_b64encode
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.member import (
-    ConsumerMember,
+    ConsumerGroupMember,
 )
 from coordinator_sim.coordinator.epoch_joining import (
     Found,
@@ -55,7 +55,7 @@ def new_member_id(runtime: Runtime) -> str:
 
 def found_classic_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None, *, creates: bool
-) -> Found[ConsumerMember] | Refusal:
+) -> Found[ConsumerGroupMember] | Refusal:
     """The member of a JoinGroup; its epoch does not count, and a live one may be replaced.
 
     Args:

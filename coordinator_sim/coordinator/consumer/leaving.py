@@ -13,7 +13,7 @@ from coordinator_sim.coordinator.consumer.embedded import MalformedBlob
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.member import (
     NONE_OWNED,
-    ConsumerMember,
+    ConsumerGroupMember,
 )
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
 from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME
@@ -60,7 +60,7 @@ def leave_consumer_group(
     return effect if isinstance(effect, Refusal) else replace(effect, response=response)
 
 
-def _away(runtime: Runtime, group: ConsumerGroup, member: ConsumerMember) -> LogRecord:
+def _away(runtime: Runtime, group: ConsumerGroup, member: ConsumerGroupMember) -> LogRecord:
     """A static member that will be back keeps what it has; its session goes on as it is.
 
     Source: consumerGroupStaticMemberGroupLeave.
@@ -77,7 +77,7 @@ def fence_members(
     runtime: Runtime,
     partition: Partition,
     group: ConsumerGroup,
-    members: Sequence[ConsumerMember],
+    members: Sequence[ConsumerGroupMember],
 ) -> Effect | Refusal:
     """The records that remove members, whose timers are called off at once.
 
@@ -112,7 +112,7 @@ def fence_members(
     return Effect(records=tuple(records))
 
 
-def _left_regexes(group: ConsumerGroup, members: Sequence[ConsumerMember]) -> list[str]:
+def _left_regexes(group: ConsumerGroup, members: Sequence[ConsumerGroupMember]) -> list[str]:
     """The expressions that nobody else subscribes by.
 
     Source: maybeDeleteResolvedRegularExpressions.
@@ -126,7 +126,7 @@ def _left_regexes(group: ConsumerGroup, members: Sequence[ConsumerMember]) -> li
 
 
 def fence_consumer_member(
-    runtime: Runtime, partition: Partition, group: ConsumerGroup, member: ConsumerMember
+    runtime: Runtime, partition: Partition, group: ConsumerGroup, member: ConsumerGroupMember
 ) -> Effect | Refusal:
     """The records that remove a member whose time is over."""
     return fence_members(runtime, partition, group, (member,))
@@ -139,7 +139,7 @@ def leave_by_classic_request(
 
     Source: classicGroupLeaveToConsumerGroup.
     """
-    leavers: dict[str, ConsumerMember] = {}
+    leavers: dict[str, ConsumerGroupMember] = {}
     answers = []
     for entry in request.members:
         found = _identified(group, entry)
@@ -155,7 +155,7 @@ def leave_by_classic_request(
     return replace(effect, response=LeaveGroupResponse(members=tuple(answers)))
 
 
-def _identified(group: ConsumerGroup, entry: MemberIdentity) -> ConsumerMember | Refusal:
+def _identified(group: ConsumerGroup, entry: MemberIdentity) -> ConsumerGroupMember | Refusal:
     """The member that an entry names; an administrator names a static one without its id."""
     instance_id = entry.group_instance_id
     if instance_id is not None and not entry.member_id:

@@ -26,7 +26,7 @@ NONE_OWNED: Final[Epochs] = {}
 """No partitions: what a member has before a record tells it; such a record makes another map."""
 
 
-class ConsumerMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
+class ConsumerGroupMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
     """A member of a consumer group.
 
     Args:
@@ -62,8 +62,8 @@ class ConsumerMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
 
 
 def with_metadata(
-    member: ConsumerMember, value: ConsumerGroupMemberMetadataValue
-) -> ConsumerMember:
+    member: ConsumerGroupMember, value: ConsumerGroupMemberMetadataValue
+) -> ConsumerGroupMember:
     """The member as its record says. Source: ConsumerGroupMember.Builder.updateWith."""
     return replace(
         member,
@@ -80,8 +80,8 @@ def with_metadata(
 
 
 def with_assignment(
-    member: ConsumerMember, value: ConsumerGroupCurrentMemberAssignmentValue
-) -> ConsumerMember:
+    member: ConsumerGroupMember, value: ConsumerGroupCurrentMemberAssignmentValue
+) -> ConsumerGroupMember:
     """The member with what its record says that it has. Source: as above."""
     return replace(
         member,

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from coordinator_sim.coordinator.consumer.group import UNOWNED, Target
 from coordinator_sim.coordinator.consumer.member import (
     NONE_OWNED,
-    ConsumerMember,
+    ConsumerGroupMember,
     Epochs,
     Owned,
     owns_any,
@@ -44,7 +44,7 @@ class MemberTarget(Struct, frozen=True):
     is_new: bool
 
 
-class Reconciliation(Struct, frozen=True):
+class CurrentAssignmentBuilder(Struct, frozen=True):
     """A heartbeat that moves its member.
 
     Args:
@@ -56,12 +56,12 @@ class Reconciliation(Struct, frozen=True):
     """
 
     profile: Profile
-    member: ConsumerMember
+    member: ConsumerGroupMember
     target: MemberTarget
     owned: Owned | None
     partition_epoch: Callable[[bytes, int], int]
 
-    def run(self) -> ConsumerMember | None:
+    def build(self) -> ConsumerGroupMember | None:
         """The member after the step; None for one that must abandon all and join again."""
         member, target = self.member, self.target
         watches = target.is_new and self.profile.consumer_trims_assignment
@@ -82,7 +82,7 @@ class Reconciliation(Struct, frozen=True):
             case MemberState.UNKNOWN:
                 return None if self.owned is None or self.owned else self._next(target.epoch)
 
-    def _next(self, epoch: int) -> ConsumerMember:
+    def _next(self, epoch: int) -> ConsumerGroupMember:
         """Go towards the target; `epoch` is kept while partitions are to be given up.
 
         Source: CurrentAssignmentBuilder.computeNextAssignment.
@@ -122,12 +122,12 @@ class Reconciliation(Struct, frozen=True):
 
     def _stepped(
         self, epoch: int, state: MemberState, assigned: Epochs, pending: Epochs
-    ) -> ConsumerMember:
+    ) -> ConsumerGroupMember:
         return replace(
             self.member.moved(epoch), state=state, assigned=assigned, pending_revocation=pending
         )
 
-    def _trimmed(self) -> ConsumerMember:
+    def _trimmed(self) -> ConsumerGroupMember:
         """Give up what the member no longer subscribes to, before there is another target.
 
         Source: CurrentAssignmentBuilder.updateCurrentAssignment.

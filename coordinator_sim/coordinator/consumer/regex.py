@@ -16,7 +16,7 @@ from typing import Final, Protocol
 import re2
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.member import ConsumerMember
+from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.epoch_refusals import Refusal
@@ -118,7 +118,7 @@ def change_regex(
     runtime: Runtime,
     partition: Partition,
     group: ConsumerGroup,
-    members: tuple[ConsumerMember, ConsumerMember],
+    members: tuple[ConsumerGroupMember, ConsumerGroupMember],
     records: list[LogRecord],
     context: RequestContext,
 ) -> RegexChange | Refusal:

@@ -14,8 +14,11 @@ from coordinator_sim.assignors.foreign.contract import AssignorFault
 from coordinator_sim.assignors.foreign.in_coordinators import NamedTopic, assigned_by_own
 from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
-from coordinator_sim.coordinator.consumer.member import ConsumerMember, Owned
-from coordinator_sim.coordinator.consumer.reconciliation import MemberTarget, Reconciliation
+from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember, Owned
+from coordinator_sim.coordinator.consumer.reconciliation import (
+    CurrentAssignmentBuilder,
+    MemberTarget,
+)
 from coordinator_sim.coordinator.consumer.regex import RegexChange
 from coordinator_sim.coordinator.consumer.subscription import CopiedCounts
 from coordinator_sim.coordinator.epoch_refusals import Refusal
@@ -43,8 +46,8 @@ class MemberChange:
 
     runtime: Runtime
     group: ConsumerGroup
-    before: ConsumerMember
-    updated: ConsumerMember
+    before: ConsumerGroupMember
+    updated: ConsumerGroupMember
     records: list[LogRecord]
     regex: RegexChange
 
@@ -65,7 +68,7 @@ def member_target(change: MemberChange) -> MemberTarget | Refusal:
 
 
 def last_member_target(change: MemberChange) -> MemberTarget:
-    """Return the target of the member in the current target."""
+    """Return what the member shall have by the current target."""
     group = change.group
     return _member_target(change, group.epochs.assignment_epoch, group.target_of(change.updated))
 
@@ -194,7 +197,7 @@ def _target(change: MemberChange, epoch: int, *, alike: bool) -> tuple[int, Targ
 
 def _computed_targets(
     change: MemberChange,
-    members: Mapping[str, ConsumerMember],
+    members: Mapping[str, ConsumerGroupMember],
     targets: Mapping[str, Target],
     *,
     is_homogeneous: bool,
@@ -271,14 +274,16 @@ def _assigned_by_own(
 
 def reconciled(
     change: MemberChange, partition: Partition, target: MemberTarget, owned: Owned | None
-) -> ConsumerMember | None:
+) -> ConsumerGroupMember | None:
     """Let the member take its next step; None for one that must abandon all.
 
     Source: GroupMetadataManager.maybeReconcile.
     """
     runtime, group, updated = change.runtime, change.group, change.updated
-    step = Reconciliation(runtime.profile, updated, target, owned, group.partition_epoch)
-    after = step.run()
+    builder = CurrentAssignmentBuilder(
+        runtime.profile, updated, target, owned, group.partition_epoch
+    )
+    after = builder.build()
     if after is None or after == updated:
         return after
     change.records.append(group.assignment_record(after))

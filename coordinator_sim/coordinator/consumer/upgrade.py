@@ -17,7 +17,7 @@ from coordinator_sim.coordinator.consumer.embedded import (
     read_subscription,
 )
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
-from coordinator_sim.coordinator.consumer.member import ConsumerMember
+from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     custom_assignor,
@@ -122,7 +122,7 @@ def _converted(runtime: Runtime, classic: Group) -> ConsumerGroup:
     return group
 
 
-def _member(runtime: Runtime, classic: Group, member: Member) -> tuple[ConsumerMember, Target]:
+def _member(runtime: Runtime, classic: Group, member: Member) -> tuple[ConsumerGroupMember, Target]:
     """A member with what its leader gave it, which is its target too."""
     assignment = read_assignment(member.assignment, runtime.profile)
     if assignment.has_user_data:
@@ -130,7 +130,7 @@ def _member(runtime: Runtime, classic: Group, member: Member) -> tuple[ConsumerM
     target = _by_id(assignment.partitions, runtime.topics)
     subscription = read_subscription(member.metadata(classic.protocol_name), runtime.profile)
     epoch = classic.generation_id
-    converted = ConsumerMember(
+    converted = ConsumerGroupMember(
         member_id=member.member_id,
         member_epoch=epoch,
         previous_member_epoch=epoch,

@@ -10,7 +10,7 @@ from coordinator_sim.assignors.share_simple import SIMPLE_NAME
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime, partition_error
 from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.share.member import ShareMember
+from coordinator_sim.coordinator.share.member import ShareGroupMember
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.share_group_describe import (
@@ -73,7 +73,7 @@ def initialized_partitions(
     return {topic_id: kept.partitions for topic_id, kept in state.initialized.items()}
 
 
-def _member(runtime: Runtime, member: ShareMember) -> Member:
+def _member(runtime: Runtime, member: ShareGroupMember) -> Member:
     """A member; topics that are gone are left out of what it has."""
     by_id = runtime.topics.by_id
     return Member(

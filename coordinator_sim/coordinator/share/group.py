@@ -17,7 +17,7 @@ from coordinator_sim.coordinator.epoch_group import RecordTypes
 from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, is_homogeneous
 from coordinator_sim.coordinator.share.member import (
     NO_TARGET,
-    ShareMember,
+    ShareGroupMember,
     with_assignment,
     with_metadata,
 )
@@ -64,7 +64,7 @@ class ShareGroupEpochs(ModernEpochs, frozen=True, kw_only=True, gc=False):
     state: ShareGroupState = ShareGroupState.EMPTY
 
 
-class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
+class ShareGroup(ModernGroup[ShareGroupMember, Target, ShareGroupEpochs]):
     """One share group.
 
     Args:
@@ -82,7 +82,7 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
         member_key=ShareGroupMemberMetadataKey,
         target_key=ShareGroupTargetAssignmentMemberKey,
         assignment_key=ShareGroupCurrentMemberAssignmentKey,
-        new_member=lambda member_id: ShareMember(member_id=member_id),
+        new_member=lambda member_id: ShareGroupMember(member_id=member_id),
         with_metadata=with_metadata,
         with_assignment=with_assignment,
         nothing={"assigned": NO_TARGET},
@@ -99,7 +99,7 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
         """How long a session of a member is."""
         return config.group_share_session_timeout_ms
 
-    def joined(self, member_id: str) -> ShareMember:
+    def joined(self, member_id: str) -> ShareGroupMember:
         """The member of that id; one that is not there comes into the group without anything.
 
         Source: ShareGroup.getOrMaybeCreateMember.
@@ -109,7 +109,7 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
             self.put_member(member)
         return member
 
-    def _replace(self, old: ShareMember | None, new: ShareMember | None) -> None:
+    def _replace(self, old: ShareGroupMember | None, new: ShareGroupMember | None) -> None:
         """Source: ShareGroup.updateMember and removeMember."""
         self._count_names(old, new)
         changed = replace(
@@ -126,7 +126,7 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
 
     # -- records ---------------------------------------------------------------------------
 
-    def member_record(self, member: ShareMember) -> LogRecord:
+    def member_record(self, member: ShareGroupMember) -> LogRecord:
         """Make the record of a member's metadata: rack, client and subscribed topics."""
         names = tuple(sorted(member.subscribed_topic_names, key=java_string_key))
         value = ShareGroupMemberMetadataValue(
@@ -148,7 +148,7 @@ class ShareGroup(ModernGroup[ShareMember, Target, ShareGroupEpochs]):
         value = ShareGroupTargetAssignmentMemberValue(topics)
         return LogRecord(ShareGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
 
-    def assignment_record(self, member: ShareMember) -> LogRecord:
+    def assignment_record(self, member: ShareGroupMember) -> LogRecord:
         """Make the record of what a member has."""
         value = ShareGroupCurrentMemberAssignmentValue(
             member_epoch=member.member_epoch,

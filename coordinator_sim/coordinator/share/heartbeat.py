@@ -33,7 +33,7 @@ from coordinator_sim.coordinator.share.initializing import (
 from coordinator_sim.coordinator.share.leaving import leave_share_group
 from coordinator_sim.coordinator.share.member import (
     NO_TARGET,
-    ShareMember,
+    ShareGroupMember,
     is_same,
     is_same_member,
     set_order,
@@ -141,7 +141,7 @@ def _member_of(
     partition: Partition,
     group: ShareGroup,
     request: ShareGroupHeartbeatRequest,
-) -> ShareMember | Refusal:
+) -> ShareGroupMember | Refusal:
     """The member of a heartbeat, its epoch checked.
 
     QUIRK: a member that joins is put into the group before its records say so.
@@ -169,8 +169,8 @@ def _member_of(
 
 
 def _updated(
-    member: ShareMember, request: ShareGroupHeartbeatRequest, context: RequestContext
-) -> ShareMember:
+    member: ShareGroupMember, request: ShareGroupHeartbeatRequest, context: RequestContext
+) -> ShareGroupMember:
     """The member updated by a heartbeat; fields that are null in the request stay unchanged."""
     names = request.subscribed_topic_names
     return replace(
@@ -186,7 +186,7 @@ def _compare_topics(
     runtime: Runtime,
     partition: Partition,
     group: ShareGroup,
-    change: tuple[ShareMember, ShareMember],
+    change: tuple[ShareGroupMember, ShareGroupMember],
     records: list[LogRecord],
 ) -> _SubscribedTopics:
     """Write another epoch if topics, subscriptions or what may be assigned have changed."""
@@ -217,7 +217,7 @@ def _target(
     runtime: Runtime,
     partition: Partition,
     group: ShareGroup,
-    updated: ShareMember,
+    updated: ShareGroupMember,
     subscribed: _SubscribedTopics,
     records: list[LogRecord],
 ) -> tuple[int, Target]:
@@ -289,8 +289,8 @@ def _has_unassigned(partition: Partition, group: ShareGroup) -> bool:
 
 
 def _reconciled(
-    runtime: Runtime, member: ShareMember, target: tuple[int, Target], *, is_new: bool
-) -> ShareMember:
+    runtime: Runtime, member: ShareGroupMember, target: tuple[int, Target], *, is_new: bool
+) -> ShareGroupMember:
     """The member with its target, of which it gets the topics that it subscribes to.
 
     Source: GroupMetadataManager.maybeReconcile and ShareGroupAssignmentBuilder.
@@ -322,8 +322,8 @@ def _reconciled(
 def _answer(
     runtime: Runtime,
     request: ShareGroupHeartbeatRequest,
-    before: ShareMember,
-    after: ShareMember,
+    before: ShareGroupMember,
+    after: ShareGroupMember,
 ) -> ShareGroupHeartbeatResponse:
     """The answer: what the member has is told when it may not know it."""
     is_told = (

@@ -13,7 +13,7 @@ from coordinator_sim.coordinator.epoch_timers import cancel_member_timers
 from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.share.member import ShareMember
+from coordinator_sim.coordinator.share.member import ShareGroupMember
 from coordinator_sim.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
@@ -38,7 +38,7 @@ def leave_share_group(
 
 
 def fence_share_member(
-    runtime: Runtime, _partition: Partition, group: ShareGroup, member: ShareMember
+    runtime: Runtime, _partition: Partition, group: ShareGroup, member: ShareGroupMember
 ) -> Effect:
     """The records that remove a member; its session is cancelled at once."""
     group_id = group.group_id

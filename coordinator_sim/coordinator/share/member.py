@@ -24,7 +24,7 @@ NO_TARGET: Target = ()
 """No partitions."""
 
 
-class ShareMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
+class ShareGroupMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
     """A member of a share group.
 
     Args:
@@ -62,7 +62,7 @@ def _as_sets(target: Target) -> dict[bytes, frozenset[int]]:
     return {topic_id: frozenset(partitions) for topic_id, partitions in target}
 
 
-def is_same_member(one: ShareMember, other: ShareMember) -> bool:
+def is_same_member(one: ShareGroupMember, other: ShareGroupMember) -> bool:
     """Whether nothing of a member has changed. Source: ShareGroupMember.equals."""
     if one == other:
         return True
@@ -73,7 +73,9 @@ def is_same_member(one: ShareMember, other: ShareMember) -> bool:
     return one == like
 
 
-def with_metadata(member: ShareMember, value: ShareGroupMemberMetadataValue) -> ShareMember:
+def with_metadata(
+    member: ShareGroupMember, value: ShareGroupMemberMetadataValue
+) -> ShareGroupMember:
     """The member as its record says. Source: ShareGroupMember.Builder.updateWith."""
     return replace(
         member,
@@ -85,8 +87,8 @@ def with_metadata(member: ShareMember, value: ShareGroupMemberMetadataValue) -> 
 
 
 def with_assignment(
-    member: ShareMember, value: ShareGroupCurrentMemberAssignmentValue
-) -> ShareMember:
+    member: ShareGroupMember, value: ShareGroupCurrentMemberAssignmentValue
+) -> ShareGroupMember:
     """The member with what its record says that it has. Source: as above."""
     return replace(
         member,

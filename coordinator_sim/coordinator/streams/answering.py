@@ -13,7 +13,7 @@ from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
 from coordinator_sim.coordinator.epoch_joining import Found
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.streams.member import StreamsMember
+from coordinator_sim.coordinator.streams.member import StreamsGroupMember
 from coordinator_sim.coordinator.streams.tasks import TaskSet, numbers_of, sorted_tasks, united
 from coordinator_sim.coordinator.streams.topology import (
     ConfiguredSubtopology,
@@ -54,9 +54,9 @@ class AnsweredHeartbeat(Struct, frozen=True, kw_only=True):
     request: StreamsGroupHeartbeatRequest
     api_version: int
     group: StreamsGroup
-    found: Found[StreamsMember]
-    updated: StreamsMember
-    after: StreamsMember
+    found: Found[StreamsGroupMember]
+    updated: StreamsGroupMember
+    after: StreamsGroupMember
     configured: ConfiguredTopology
     delay: str | None
     is_stored: bool
@@ -123,7 +123,7 @@ def _endpoints(
 
 
 def _endpoints_of(
-    runtime: Runtime, group: StreamsGroup, updated: StreamsMember, replaced_id: str | None
+    runtime: Runtime, group: StreamsGroup, updated: StreamsGroupMember, replaced_id: str | None
 ) -> tuple[EndpointToPartitions, ...]:
     """The endpoints of all members that have one; the one whose heartbeat it is comes last.
 
@@ -143,7 +143,9 @@ def _endpoints_of(
     return tuple(listed)
 
 
-def _endpoint(runtime: Runtime, group: StreamsGroup, member: StreamsMember) -> EndpointToPartitions:
+def _endpoint(
+    runtime: Runtime, group: StreamsGroup, member: StreamsGroupMember
+) -> EndpointToPartitions:
     configured = group.configured()
     parts = None if configured is None else configured.subtopologies
     endpoint = member.user_endpoint
@@ -228,7 +230,7 @@ def _statuses(runtime: Runtime, heartbeat: AnsweredHeartbeat) -> tuple[Status, .
     return tuple(Status(int(code), text) for code, text in statuses)
 
 
-def _missing_tags(runtime: Runtime, group_id: str, member: StreamsMember) -> list[str]:
+def _missing_tags(runtime: Runtime, group_id: str, member: StreamsGroupMember) -> list[str]:
     config = runtime.config_of(group_id)
     tags = ",".join(config.group_streams_rack_aware_assignment_tags).strip()
     if not tags or not runtime.profile.streams_takes_offsets:

@@ -18,7 +18,7 @@ from coordinator_sim.coordinator.runtime import (
     partition_error,
 )
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.streams.member import StreamsMember
+from coordinator_sim.coordinator.streams.member import StreamsGroupMember
 from coordinator_sim.coordinator.streams.target import ASSIGNOR
 from coordinator_sim.coordinator.streams.tasks import (
     NOTHING_WANTED,
@@ -161,7 +161,7 @@ def _infos(infos: Iterable[StoredInfo]) -> list[TopicInfo]:
     ]
 
 
-def _member(group: StreamsGroup, member: StreamsMember, target: Tasks | None) -> Member:
+def _member(group: StreamsGroup, member: StreamsGroupMember, target: Tasks | None) -> Member:
     wanted = NOTHING_WANTED if target is None else target
     held, endpoint = member.assigned, member.user_endpoint
     offsets = group.offsets_of(member.member_id)

@@ -23,7 +23,7 @@ from coordinator_sim.coordinator.epoch_group import (
 )
 from coordinator_sim.coordinator.streams.member import (
     NO_TOPOLOGY_EPOCH,
-    StreamsMember,
+    StreamsGroupMember,
     with_assignment,
     with_metadata,
 )
@@ -112,7 +112,7 @@ class Refined(Struct, frozen=True):
     targets: Mapping[str, Tasks] = {}
 
 
-class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
+class StreamsGroup(EpochGroup[StreamsGroupMember, Tasks, StreamsGroupEpochs]):
     """One streams group.
 
     Args:
@@ -136,7 +136,7 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
         member_key=StreamsGroupMemberMetadataKey,
         target_key=StreamsGroupTargetAssignmentMemberKey,
         assignment_key=StreamsGroupCurrentMemberAssignmentKey,
-        new_member=lambda member_id: StreamsMember(member_id=member_id, process_id=None),
+        new_member=lambda member_id: StreamsGroupMember(member_id=member_id, process_id=None),
         with_metadata=with_metadata,
         with_assignment=with_assignment,
         nothing={"assigned": NOTHING_HELD, "pending_revocation": NOTHING_HELD},
@@ -254,7 +254,7 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
 
     # -- records ---------------------------------------------------------------------------
 
-    def member_record(self, member: StreamsMember) -> LogRecord:
+    def member_record(self, member: StreamsGroupMember) -> LogRecord:
         """Make the record of a member's metadata: client, topology, process, endpoint and tags."""
         tags = member.client_tags
         ordered = sorted(tags, key=java_string_key)
@@ -300,7 +300,7 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
         )
         return LogRecord(StreamsGroupTargetAssignmentMemberKey(self.group_id, member_id), value)
 
-    def assignment_record(self, member: StreamsMember) -> LogRecord:
+    def assignment_record(self, member: StreamsGroupMember) -> LogRecord:
         """Make the record of what a member has."""
         has, gives_up = _stored(member.assigned), _stored(member.pending_revocation)
         value = StreamsGroupCurrentMemberAssignmentValue(
@@ -343,7 +343,7 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _replace(self, old: StreamsMember | None, new: StreamsMember | None) -> None:
+    def _replace(self, old: StreamsGroupMember | None, new: StreamsGroupMember | None) -> None:
         """Source: StreamsGroup.updateMember and removeMember."""
         if old is not None:
             self._release(old)
@@ -358,7 +358,7 @@ class StreamsGroup(EpochGroup[StreamsMember, Tasks, StreamsGroupEpochs]):
         if old is not None and new is None:
             self.task_offsets.pop(old.member_id, None)
 
-    def _release(self, member: StreamsMember) -> None:
+    def _release(self, member: StreamsGroupMember) -> None:
         """Free what a member has. Source: StreamsGroup.removeTaskProcessIds.
 
         QUIRK: the sets of processes are no part of the timeline; what was freed in vain stays free.

@@ -38,9 +38,9 @@ from coordinator_sim.coordinator.streams.internal_topics import configured_topol
 from coordinator_sim.coordinator.streams.leaving import leave_streams_group
 from coordinator_sim.coordinator.streams.member import (
     NO_TOPOLOGY_EPOCH,
-    StreamsMember,
+    StreamsGroupMember,
 )
-from coordinator_sim.coordinator.streams.reconciliation import Reconciliation
+from coordinator_sim.coordinator.streams.reconciliation import CurrentAssignmentBuilder
 from coordinator_sim.coordinator.streams.target import (
     Aim,
     Question,
@@ -122,8 +122,8 @@ class _Heartbeat(Struct, frozen=True):
 
     request: StreamsGroupHeartbeatRequest
     group: StreamsGroup
-    found: Found[StreamsMember]
-    updated: StreamsMember
+    found: Found[StreamsGroupMember]
+    updated: StreamsGroupMember
     topology: Topology
     configured: ConfiguredTopology
     metadata_hash: int
@@ -224,14 +224,14 @@ def _full_group(
 
 def _found_member(
     group: StreamsGroup, request: StreamsGroupHeartbeatRequest
-) -> Found[StreamsMember] | Refusal:
+) -> Found[StreamsGroupMember] | Refusal:
     """The member of a heartbeat, its epoch checked."""
     owner = None if request.instance_id is None else group.static_member(request.instance_id)
     if owner is not None and owner.member_id != request.member_id:
         # QUIRK: this stays, also where the heartbeat is refused.
         _relabel(group, owner.member_id, request.member_id)
 
-    def has_no_more(member: StreamsMember) -> bool:
+    def has_no_more(member: StreamsGroupMember) -> bool:
         held = member.assigned
         return (
             is_contained(request.active_tasks, held.active)
@@ -239,7 +239,7 @@ def _found_member(
             and is_contained(request.warmup_tasks, held.warmup)
         )
 
-    new = StreamsMember(member_id=request.member_id)
+    new = StreamsGroupMember(member_id=request.member_id)
     return found_member(group, request, new, has_no_more, rejoins=True)
 
 
@@ -255,7 +255,7 @@ def _updated_heartbeat(
     runtime: Runtime,
     group: StreamsGroup,
     request: StreamsGroupHeartbeatRequest,
-    found: Found[StreamsMember],
+    found: Found[StreamsGroupMember],
     context: RequestContext,
     records: list[LogRecord],
 ) -> _Heartbeat | Refusal:
@@ -287,10 +287,10 @@ def _updated_heartbeat(
 
 def _updated(
     runtime: Runtime,
-    member: StreamsMember,
+    member: StreamsGroupMember,
     request: StreamsGroupHeartbeatRequest,
     context: RequestContext,
-) -> StreamsMember:
+) -> StreamsGroupMember:
     """The member updated by a heartbeat; fields that the request leaves unset stay unchanged.
 
     Source: StreamsGroupMember.Builder.maybeUpdate...
@@ -482,7 +482,7 @@ def _refined(
 
 def _reconciled(
     runtime: Runtime, partition: Partition, heartbeat: _Heartbeat, aim: Aim
-) -> StreamsMember | None:
+) -> StreamsGroupMember | None:
     """Let the member take its next step; None for one that must abandon all.
 
     Source: GroupMetadataManager.maybeReconcile.
@@ -494,7 +494,7 @@ def _reconciled(
     owned = None
     if roles[0] is not None and roles[1] is not None and roles[2] is not None:
         owned = Tasks(reported(roles[0]), reported(roles[1]), reported(roles[2]))
-    step = Reconciliation(
+    builder = CurrentAssignmentBuilder(
         member=updated,
         epoch=aim.epoch,
         target=aim.targets.get(request.member_id, NOTHING_WANTED),
@@ -502,7 +502,7 @@ def _reconciled(
         owners=group.owners(),
         swaps_roles=runtime.profile.streams_swaps_roles,
     )
-    after = step.run()
+    after = builder.build()
     if after is None or after == updated:
         return after
     heartbeat.records.append(group.assignment_record(after))

@@ -13,7 +13,7 @@ from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.epoch_timers import cancel_member_timers, submit_by_timer
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.streams.member import StreamsMember
+from coordinator_sim.coordinator.streams.member import StreamsGroupMember
 from coordinator_sim.coordinator.streams.target import Question, updated_target
 from coordinator_sim.coordinator.streams.tasks import NOTHING_HELD
 from coordinator_sim.coordinator.streams.timers import InitialAssignment
@@ -46,7 +46,7 @@ def leave_streams_group(
     return replace(fence_streams_member(runtime, partition, group, found), response=response)
 
 
-def _away(group: StreamsGroup, member: StreamsMember) -> LogRecord:
+def _away(group: StreamsGroup, member: StreamsGroupMember) -> LogRecord:
     """A static member that will be back keeps what it has; its session goes on as it is."""
     held = member.assigned
     active = {name: dict.fromkeys(numbers, 0) for name, numbers in held.active.items()}
@@ -60,7 +60,7 @@ def _away(group: StreamsGroup, member: StreamsMember) -> LogRecord:
 
 
 def fence_streams_member(
-    runtime: Runtime, _partition: Partition, group: StreamsGroup, member: StreamsMember
+    runtime: Runtime, _partition: Partition, group: StreamsGroup, member: StreamsGroupMember
 ) -> Effect:
     """The records that remove a member; its timers are cancelled at once.
 

@@ -36,7 +36,7 @@ class MemberState(NumberedState):
     UNKNOWN = 127
 
 
-class StreamsMember(EpochMember, frozen=True, kw_only=True):
+class StreamsGroupMember(EpochMember, frozen=True, kw_only=True):
     """A member of a streams group.
 
     Args:
@@ -68,7 +68,9 @@ class StreamsMember(EpochMember, frozen=True, kw_only=True):
         return self.state is MemberState.UNREVOKED_TASKS
 
 
-def with_metadata(member: StreamsMember, value: StreamsGroupMemberMetadataValue) -> StreamsMember:
+def with_metadata(
+    member: StreamsGroupMember, value: StreamsGroupMemberMetadataValue
+) -> StreamsGroupMember:
     """The member as its record says. Source: StreamsGroupMember.Builder.updateWith."""
     return replace(
         member,
@@ -85,8 +87,8 @@ def with_metadata(member: StreamsMember, value: StreamsGroupMemberMetadataValue)
 
 
 def with_assignment(
-    member: StreamsMember, value: StreamsGroupCurrentMemberAssignmentValue
-) -> StreamsMember:
+    member: StreamsGroupMember, value: StreamsGroupCurrentMemberAssignmentValue
+) -> StreamsGroupMember:
     """The member with what its record says that it has. Source: as above."""
     epoch = value.member_epoch
     return replace(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.streams.member import MemberState, StreamsMember
+from coordinator_sim.coordinator.streams.member import MemberState, StreamsGroupMember
 from coordinator_sim.coordinator.streams.tasks import (
     NO_TASKS,
     NOTHING_HELD,
@@ -48,7 +48,7 @@ class Difference(Struct, frozen=True):
     is_unreleased: bool
 
 
-class Reconciliation(Struct, frozen=True):
+class CurrentAssignmentBuilder(Struct, frozen=True):
     """A heartbeat that moves its member.
 
     Args:
@@ -61,14 +61,14 @@ class Reconciliation(Struct, frozen=True):
             without giving it up first.
     """
 
-    member: StreamsMember
+    member: StreamsGroupMember
     epoch: int
     target: Tasks
     owned: Tasks | None
     owners: TaskOwners
     swaps_roles: bool
 
-    def run(self) -> StreamsMember | None:
+    def build(self) -> StreamsGroupMember | None:
         """The member after the step; None for one that must abandon all and join again."""
         member = self.member
         match member.state:
@@ -88,7 +88,7 @@ class Reconciliation(Struct, frozen=True):
     def _has_not_released(self, tasks: HeldTasks) -> bool:
         return self.owned is None or self.owned.has_any_of(tasks)
 
-    def _next(self, epoch: int | None = None) -> StreamsMember:
+    def _next(self, epoch: int | None = None) -> StreamsGroupMember:
         """Go towards the target; `epoch` is kept while tasks are to be given up.
 
         Source: CurrentAssignmentBuilder.computeNextAssignment and buildNewMember.
@@ -131,7 +131,7 @@ class Reconciliation(Struct, frozen=True):
 
     def _stepped(
         self, epoch: int, state: MemberState, assigned: HeldTasks, pending: HeldTasks
-    ) -> StreamsMember:
+    ) -> StreamsGroupMember:
         return replace(
             self.member.moved(epoch), state=state, assigned=assigned, pending_revocation=pending
         )

@@ -16,7 +16,7 @@ from coordinator_sim.assignors.streams_sticky import (
 )
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.streams.member import StreamsMember
+from coordinator_sim.coordinator.streams.member import StreamsGroupMember
 from coordinator_sim.coordinator.streams.tasks import NOTHING_WANTED, Tasks, numbers_of
 from coordinator_sim.coordinator.streams.timers import is_delayed
 from coordinator_sim.coordinator.streams.topology import ConfiguredTopology
@@ -69,7 +69,7 @@ class Question(Struct, frozen=True):
 
     group: StreamsGroup
     epoch: int
-    updated: StreamsMember | None
+    updated: StreamsGroupMember | None
     configured: ConfiguredTopology
     settings: Mapping[str, str]
 
@@ -100,7 +100,7 @@ def updated_target(runtime: Runtime, question: Question, records: list[LogRecord
 def _computed(
     runtime: Runtime,
     question: Question,
-    members: dict[str, StreamsMember],
+    members: dict[str, StreamsGroupMember],
     targets: dict[str, Tasks],
 ) -> dict[str, Tasks]:
     """What each member shall have, in the order in which Kafka writes it."""
