@@ -28,6 +28,10 @@ BY_TEST = ("--dist", "worksteal")
 """For few tests that take long: each process begins with neighbours, and takes from others."""
 COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": None}
 """The suite starts hundreds of interpreters: none compiles the library anew."""
+MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own in it
+"""A file system in memory; tests make and remove some hundred thousand files."""
+MEMORY_BYTES = 4 << 30
+"""Free bytes from which tests write there; what passed is removed, so that they need far less."""
 
 
 _ALL_EXTRAS = ("conformance", "fast", "live", "serve", "spark")
@@ -61,8 +65,12 @@ def test(session: nox.Session) -> None:
     `-- -n 0` runs it in one process, as a debugger wants it.
     """
     chosen = " and ".join(f"not {marker}" for marker in NOT_BY_DEFAULT)
-    command = ("pytest", *ON_EVERY_PROCESSOR, *BY_FILE, "-m", chosen)
-    session.run(*command, *session.posargs, env=COMPILED_ONCE)
+    command = ["pytest", *ON_EVERY_PROCESSOR, *BY_FILE, "-m", chosen]
+    environment: dict[str, str | None] = {**COMPILED_ONCE}
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES:
+        command += ["-o", "tmp_path_retention_policy=failed"]
+        environment["TMPDIR"] = str(MEMORY)
+    session.run(*command, *session.posargs, env=environment)
 
 
 @nox.session
