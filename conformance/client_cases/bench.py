@@ -210,6 +210,11 @@ class PortBench(Generic[P]):
         """Complete an application callback, which returns or raises."""
         self.do(self.port.callback_completed(callback.token, outcome, self.now_ms))
 
+    def release(self) -> None:
+        """Complete the callback that was held, and hold no more."""
+        self.automatic.add(RunCallback)
+        self.complete(self.callbacks[-1])
+
     # Time and the network.
 
     def advance(self, for_ms: int) -> None:
@@ -344,6 +349,23 @@ class PortBench(Generic[P]):
         group = OffsetFetchResponseGroup(group_id=GROUP, topics=found, error_code=error)
         self.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(group,)))
 
+    def refuse_commit(self, error: ErrorCode) -> None:
+        """Answer an OffsetCommit: every partition has this error, which may be NONE."""
+        request = next(
+            s.request for s in self.unanswered if isinstance(s.request, OffsetCommitRequest)
+        )
+        results = tuple(
+            OffsetCommitResponseTopic(
+                topic.name,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(each.partition_index, error)
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+        self.answer(OffsetCommitRequest, OffsetCommitResponse(topics=results))
+
     def _replicas(self) -> Iterator[Node]:
         """Brokers that hold replicas in `racks`, and nothing else."""
         for place, rack in enumerate(self.racks):
@@ -465,23 +487,6 @@ class ConsumerBench(PortBench[ConsumerCoordinator]):
         alone = JoinGroupResponseMember(MEMBER, None, metadata)
         told = {"protocol_name": name, "leader": MEMBER, "members": (alone,)}
         self.join(**{**told, **fields})
-
-    def refuse_commit(self, error: ErrorCode) -> None:
-        """Answer an OffsetCommit: every partition has this error, which may be NONE."""
-        request = next(
-            s.request for s in self.unanswered if isinstance(s.request, OffsetCommitRequest)
-        )
-        results = tuple(
-            OffsetCommitResponseTopic(
-                topic.name,
-                partitions=tuple(
-                    OffsetCommitResponsePartition(each.partition_index, error)
-                    for each in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        )
-        self.answer(OffsetCommitRequest, OffsetCommitResponse(topics=results))
 
     def settle(self, *partitions: TopicPartition, **fields: object) -> None:
         """Poll, join with the given fields, and be STABLE with these partitions."""

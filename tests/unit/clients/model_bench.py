@@ -3,25 +3,25 @@
 Answers that no other port is given stand here, too.
 """
 
-from coordinator_sim.clients.effects import RunCallback
+from typing import TypeVar
+
+from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
+from coordinator_sim.clients.contract import ClientPort
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.join_group import JoinGroupResponseMember
 from coordinator_sim.messages.requests import Request
-from coordinator_sim_conformance.client_cases.bench import MEMBER, ConsumerBench
+from coordinator_sim_conformance.client_cases.bench import MEMBER, ConsumerBench, PortBench
 
 P0 = TopicPartition("t", 0)
 P1 = TopicPartition("t", 1)
 POLL_MS = 100
 
 
-class ModelBench(ConsumerBench):
-    """A consumer whose group is served independently of its polls.
+P = TypeVar("P", bound=ClientPort)
 
-    Attributes:
-        refuses: Whether brokers refuse connections.
-    """
 
-    refuses = False
+class PolledBench(PortBench[P]):
+    """A client whose application polls again and again."""
 
     def poll(self, timeout_ms: int = POLL_MS) -> None:
         """Begin a short poll."""
@@ -39,6 +39,16 @@ class ModelBench(ConsumerBench):
                 self.poll()
         self.now_ms = until_ms
 
+
+class ModelBench(PolledBench[ConsumerCoordinator], ConsumerBench):
+    """A consumer whose group is served independently of its polls.
+
+    Attributes:
+        refuses: Whether brokers refuse connections.
+    """
+
+    refuses = False
+
     def connect(self, node_id: int) -> None:
         """Open the connection, or refuse it."""
         if self.refuses:
@@ -55,11 +65,6 @@ class ModelBench(ConsumerBench):
     def commits(self) -> dict[int, str | None]:
         """Errors of the commits that have ended, by their token."""
         return {each.token: each.error for each in self.committed}
-
-    def release(self) -> None:
-        """Complete the callback that was held, and hold no more."""
-        self.automatic.add(RunCallback)
-        self.complete(self.callbacks[-1])
 
 
 def members(*metadata: bytes) -> tuple[JoinGroupResponseMember, ...]:

@@ -23,63 +23,23 @@ from coordinator_sim.messages.metadata import (
 )
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
 )
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim_conformance.client_cases.bench import BROKER, COORDINATOR, GROUP, Bench
 from tests.unit.clients.async_bench import INTERVAL_MS, MEMBER_ID, HeartbeatBench
+from tests.unit.clients.model_bench import P0, P1, POLL_MS, PolledBench
 
-P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
-POLL_MS = 100
 ASSIGNED = CallbackKind.PARTITIONS_ASSIGNED
 REVOKED = CallbackKind.PARTITIONS_REVOKED
 LOST = CallbackKind.PARTITIONS_LOST
 
 
-class NewBench(HeartbeatBench[LibrdkafkaNewConsumer]):
+class NewBench(PolledBench[LibrdkafkaNewConsumer], HeartbeatBench[LibrdkafkaNewConsumer]):
     """A librdkafka member whose application polls again and again."""
-
-    def run(self, until_ms: int, *, polling: bool = True) -> None:
-        """Let time pass; a poll that ends is followed by the next one."""
-        while True:
-            deadline_ms = self.port.next_deadline_ms()
-            if deadline_ms is None or deadline_ms > until_ms:
-                break
-            polls = len(self.returned)
-            super().run(max(self.now_ms, deadline_ms))
-            if polling and len(self.returned) > polls:
-                self.poll(POLL_MS)
-        self.now_ms = until_ms
 
     def without_polls(self, for_ms: int) -> None:
         """Let time pass while the application does not poll."""
         self.run(self.now_ms + for_ms, polling=False)
-
-    def refuse_commit(self, error: ErrorCode) -> None:
-        """Answer the oldest commit with one error for all."""
-        wanted = next(
-            each.request
-            for each in self.unanswered
-            if isinstance(each.request, OffsetCommitRequest)
-        )
-        topics = tuple(
-            OffsetCommitResponseTopic(
-                topic.name,
-                partitions=tuple(
-                    OffsetCommitResponsePartition(each.partition_index, error)
-                    for each in topic.partitions
-                ),
-            )
-            for topic in wanted.topics
-        )
-        self.answer(OffsetCommitRequest, OffsetCommitResponse(topics=topics))
-
-    def release(self) -> None:
-        """Complete the callback that was held, and hold no more."""
-        self.automatic.add(RunCallback)
-        self.complete(self.callbacks[-1])
 
 
 def make(*topics: str, **settings: str) -> NewBench:
@@ -102,7 +62,7 @@ def make(*topics: str, **settings: str) -> NewBench:
 def joined(**settings: str) -> NewBench:
     """A member that polls, at epoch 1, without a partition."""
     bench = make(**settings)
-    bench.poll(POLL_MS)
+    bench.poll()
     bench.beat(1, {})
     return bench
 
@@ -133,7 +93,7 @@ def test_a_member_without_partitions_tells_everything_again_and_again() -> None:
 def test_names_and_expressions_are_told_apart() -> None:
     """Names come last first, expressions as one."""
     bench = make("a", "^x.*", "b", "^y")
-    bench.poll(POLL_MS)
+    bench.poll()
 
     (beat,) = bench.beats
     assert beat.subscribed_topic_names == ("b", "a")
@@ -307,7 +267,7 @@ def test_unsubscribing_leaves_and_subscribing_again_joins() -> None:
 def test_unsubscribing_before_the_first_answer_leaves_nothing() -> None:
     """A member that never joined tells nobody; what comes late is ignored."""
     bench = make()
-    bench.poll(POLL_MS)
+    bench.poll()
     bench.do(bench.port.subscribe((), bench.now_ms))
     bench.beat(1, {"t": (0, 1)})
     bench.advance(2 * INTERVAL_MS)
@@ -420,7 +380,7 @@ def test_an_unanswered_heartbeat_is_given_up_at_a_full_second() -> None:
 def test_the_first_heartbeat_is_repeated_when_its_connection_breaks() -> None:
     """Without an interval there is nothing else to wait for."""
     bench = make()
-    bench.poll(POLL_MS)
+    bench.poll()
     bench.disconnect()
     bench.advance(200)
 
@@ -553,7 +513,7 @@ def test_a_member_that_stops_polling_without_partitions_leaves_at_once() -> None
     bench.beat(-1)
     bench.without_polls(1_000)
     assert bench.beats[-1].member_epoch == -1
-    bench.poll(POLL_MS)
+    bench.poll()
     bench.advance(1_000)
 
     assert bench.beats[-1].member_epoch == 0
@@ -687,7 +647,7 @@ def test_metadata_is_asked_for_again_after_a_break() -> None:
     """The refresh of known topics is any client's."""
     bench = make()
     bench.automatic.discard(MetadataRequest)
-    bench.poll(POLL_MS)
+    bench.poll()
     bench.disconnect(BROKER.node_id)
     bench.advance(1_000)
     bench.answer(MetadataRequest, MetadataResponse(brokers=(BROKER,)))
@@ -714,7 +674,7 @@ def test_the_traits_are_librdkafkas_without_assignors() -> None:
 def test_a_member_takes_the_id_that_the_coordinator_tells() -> None:
     """As of a broker before 4.0, which gives ids out."""
     bench = make()
-    bench.poll(POLL_MS)
+    bench.poll()
     bench.answer(
         ConsumerGroupHeartbeatRequest,
         ConsumerGroupHeartbeatResponse(member_id="given", member_epoch=1, heartbeat_interval_ms=0),
