@@ -11,18 +11,10 @@ from msgspec import Struct
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.runs.run_directory import RunDirectory
+from coordinator_sim_reports import session
 from coordinator_sim_reports.failures import LOST_WORKERS, has_lost_workers
 from coordinator_sim_reports.hadoop_files import check_folder, is_uri, location
 from coordinator_sim_reports.page_options import PageOptions
-from coordinator_sim_reports.session import (
-    BRIEF_EVENTS,
-    DEFAULT_MASTER,
-    SMALL_EVENTS,
-    check_extra,
-    fit_to,
-    partitions_for,
-    spark_session,
-)
 from coordinator_sim_reports.sources import events_of, open_traces, read_traces
 
 if TYPE_CHECKING:
@@ -65,7 +57,7 @@ def build_report(
     traces: Sequence[Path | str],
     out: Path | str,
     *,
-    master: str = DEFAULT_MASTER,
+    master: str = session.DEFAULT_MASTER,
     page: PageOptions = PageOptions(),  # noqa: B008 - frozen
     progress: Callable[[str], None] | None = None,
 ) -> ReportSummary:
@@ -84,7 +76,7 @@ def build_report(
         DataError: a path is not a trace, or a file of it is damaged.
         MissingDependencyError: the `spark` extra or a Java runtime is missing.
     """
-    check_extra()
+    session.check_extra()
     from coordinator_sim_reports.page_rows import page_rows
     from coordinator_sim_reports.render import render_page
     from coordinator_sim_reports.tables import TableStore, derive_tables
@@ -118,22 +110,22 @@ def _opened(
     URIs are opened by the session, so one that is there before their size is known.
     """
     if any(is_uri(str(each)) for each in (*traces, out)):
-        with spark_session(master) as spark:
+        with session.spark_session(master) as spark:
             folder = location(str(out), spark)
             check_folder(folder, "report")
             runs = open_traces([location(str(each), spark) for each in traces])
-            fit_to(spark, events_of(runs))
+            session.fit_to(spark, events_of(runs))
             yield spark, runs, folder
         return
     runs = open_traces([Path(each) for each in traces])
     check_folder(Path(out), "report")
     events = events_of(runs)
-    with spark_session(
+    with session.spark_session(
         master,
-        shuffle_partitions=partitions_for(events),
-        adaptive=events >= BRIEF_EVENTS,
-        small=events < SMALL_EVENTS,
-        brief=events < BRIEF_EVENTS,
+        shuffle_partitions=session.partitions_for(events),
+        adaptive=events >= session.BRIEF_EVENTS,
+        small=events < session.SMALL_EVENTS,
+        brief=events < session.BRIEF_EVENTS,
     ) as spark:
         yield spark, runs, Path(out)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from msgspec import structs
 
 from coordinator_sim.errors import DataError
+from coordinator_sim.ingest import ranges
 from coordinator_sim.ingest.elsewhere import (
     ReadRequests,
     read_partition,
@@ -27,17 +28,6 @@ from coordinator_sim.ingest.elsewhere import (
 from coordinator_sim.ingest.importing import Importing, Options
 from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import Kind
-from coordinator_sim.ingest.ranges import (
-    LogRange,
-    RangeReading,
-    RangeTask,
-    ReadLog,
-    ReadRange,
-    content_of,
-    events_of,
-    ranges_of,
-    read_range,
-)
 from coordinator_sim.ingest.readers import Ready, TimedExchanges
 from coordinator_sim.ingest.segments import PartitionLog
 from coordinator_sim.logtext.reading.merging import TimedLog
@@ -113,7 +103,7 @@ class SparkLogs:
             DataError: a worker failed, or all were lost.
         """
         size = self._size_of_range(paths)
-        logs = [ranges_of(path, str(path), size) for path in paths]
+        logs = [ranges.ranges_of(path, str(path), size) for path in paths]
         read = partial(_content_at, at=self.files.at)
         found = run_tasks(self._spark, [part for log in logs for part in log], read)
         for log in logs:
@@ -175,7 +165,7 @@ class SparkLogs:
         size = self._size_of_range([one.path for one in logs])
         overlaps = importing.contents.overlaps
         parts = [
-            ranges_of(
+            ranges.ranges_of(
                 *(one.path, one.name, size),
                 keep_raw=self._options.keep_raw or one.name in overlaps,
             )
@@ -184,7 +174,7 @@ class SparkLogs:
         zone, kept = self._options.zone, Kept(self._scratch, names)
         read = partial(_range_at, at=self.files.at, zone=zone)
         run = partial(run_tasks, self._spark, read=read)
-        found = RangeReading(parts, zone, run, kept.keep).read()
+        found = ranges.RangeReading(parts, zone, run, kept.keep).read()
         return {one.name: _timed(one, log, kept) for one, log in zip(logs, found, strict=True)}
 
     def _size_of_range(self, paths: Sequence[Path]) -> int:
@@ -195,15 +185,15 @@ class SparkLogs:
         return min(max(share, SMALLEST_RANGE), _LARGEST_RANGE)
 
 
-def _content_at(part: LogRange, at: FetchedAt) -> ContentPart:
-    return content_of(_part_at(part, at))
+def _content_at(part: ranges.LogRange, at: FetchedAt) -> ContentPart:
+    return ranges.content_of(_part_at(part, at))
 
 
-def _range_at(task: RangeTask, at: FetchedAt, zone: tzinfo) -> ReadRange:
-    return read_range(replace(task, part=_part_at(task.part, at)), zone)
+def _range_at(task: ranges.RangeTask, at: FetchedAt, zone: tzinfo) -> ranges.ReadRange:
+    return ranges.read_range(replace(task, part=_part_at(task.part, at)), zone)
 
 
-def _part_at(part: LogRange, at: FetchedAt) -> LogRange:
+def _part_at(part: ranges.LogRange, at: FetchedAt) -> ranges.LogRange:
     return structs.replace(part, path=str(at(Path(part.path))))
 
 
@@ -230,14 +220,14 @@ class Kept:
         """Keep the events of a range; older ones of the same number are replaced."""
         (self._directory / str(number)).write_bytes(events)
 
-    def batches(self, log: ReadLog) -> Iterator[EventBatch]:
+    def batches(self, log: ranges.ReadLog) -> Iterator[EventBatch]:
         """Yield the events of a log, in line order."""
         for number, line_count in log.parts:
             path = self._directory / str(number)
-            yield from events_of(path.read_bytes(), self._names, line_count)
+            yield from ranges.events_of(path.read_bytes(), self._names, line_count)
 
 
-def _timed(one: Import, log: ReadLog, kept: Kept) -> TimedLog:
+def _timed(one: Import, log: ranges.ReadLog, kept: Kept) -> TimedLog:
     one.summary, one.problem = log.summary, log.problem
     return TimedLog(log.first_us, kept.batches(log))
 

@@ -16,35 +16,26 @@ from pathlib import Path
 from typing import Final
 
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages import schema
 from coordinator_sim.messages.catalogue import structs_module
-from coordinator_sim.messages.schema import (
-    SHARED,
-    Field,
-    Kind,
-    Message,
-    api_schema,
-    message_of,
-    schema_names,
-    snake_case,
-)
 
 FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "messages"
 
 _NUMBER_TYPES: Final = {
-    Kind.BOOLEAN: "bool",
-    Kind.FLOAT64: "float",
-    Kind.UUID: "bytes",
-    Kind.STRING: "str",
-    Kind.BYTES: "bytes",
+    schema.Kind.BOOLEAN: "bool",
+    schema.Kind.FLOAT64: "float",
+    schema.Kind.UUID: "bytes",
+    schema.Kind.STRING: "str",
+    schema.Kind.BYTES: "bytes",
 }
 _LINE: Final = 100
 
 
-def _value_type(kind: Kind, struct_name: str) -> str:
-    return struct_name if kind is Kind.STRUCT else _NUMBER_TYPES.get(kind, "int")
+def _value_type(kind: schema.Kind, struct_name: str) -> str:
+    return struct_name if kind is schema.Kind.STRUCT else _NUMBER_TYPES.get(kind, "int")
 
 
-def _type_of(field: Field) -> str:
+def _type_of(field: schema.Field) -> str:
     if field.is_error_code:
         return "ErrorCode"
     if field.element is not None:
@@ -54,23 +45,23 @@ def _type_of(field: Field) -> str:
     return f"{text} | None" if field.is_ever_null else text
 
 
-def _default_of(field: Field) -> str:
+def _default_of(field: schema.Field) -> str:
     if field.is_error_code:
         return f"ErrorCode.{ErrorCode(field.default).name}"
-    if field.kind is Kind.UUID:
+    if field.kind is schema.Kind.UUID:
         return "ZERO_UUID"
-    if field.kind is Kind.STRUCT and field.default is not None:
+    if field.kind is schema.Kind.STRUCT and field.default is not None:
         return f"{field.struct_name}()"
-    if field.kind is Kind.STRING and field.default is not None:
+    if field.kind is schema.Kind.STRING and field.default is not None:
         return f'"{field.default}"'
-    if field.kind is Kind.BYTES and field.default is not None:
+    if field.kind is schema.Kind.BYTES and field.default is not None:
         return 'b""'
     if isinstance(field.default, int) and not isinstance(field.default, bool):
         return f"{field.default:_}"
     return repr(field.default)
 
 
-def _structs_in(fields: tuple[Field, ...]) -> Iterator[Field]:
+def _structs_in(fields: tuple[schema.Field, ...]) -> Iterator[schema.Field]:
     """Yield the fields that need a struct of their own, inner ones first."""
     for field in fields:
         yield from _structs_in(field.fields)
@@ -78,7 +69,9 @@ def _structs_in(fields: tuple[Field, ...]) -> Iterator[Field]:
             yield field
 
 
-def _struct_text(name: str, sentence: str, fields: tuple[Field, ...], constant: str = "") -> str:
+def _struct_text(
+    name: str, sentence: str, fields: tuple[schema.Field, ...], constant: str = ""
+) -> str:
     rows = [f"class {name}(Struct, frozen=True, gc=False):", f'    """{sentence}"""', ""]
     if constant:
         rows.append(f"    {constant}")
@@ -88,10 +81,10 @@ def _struct_text(name: str, sentence: str, fields: tuple[Field, ...], constant: 
     return "\n".join(rows)
 
 
-def _message_text(message: Message, seen: dict[str, tuple[str, ...]]) -> Iterator[str]:
+def _message_text(message: schema.Message, seen: dict[str, tuple[str, ...]]) -> Iterator[str]:
     """Yield the text of a message's structs, without those that an earlier message has."""
     for field in _structs_in(message.own_fields):
-        if message.name in SHARED:
+        if message.name in schema.SHARED:
             continue
         names = tuple(inner.name for inner in field.fields)
         if field.struct_name in seen:
@@ -101,7 +94,7 @@ def _message_text(message: Message, seen: dict[str, tuple[str, ...]]) -> Iterato
             continue
         seen[field.struct_name] = names
         place = f"`{field.name}`"
-        kind = "An entry of" if field.kind is Kind.ARRAY else "The value of"
+        kind = "An entry of" if field.kind is schema.Kind.ARRAY else "The value of"
         yield _struct_text(field.struct_name, f"{kind} {place}.", field.fields)
     constant = f"record_type: ClassVar[int] = {message.record_type}"
     if message.api is not None:
@@ -110,9 +103,9 @@ def _message_text(message: Message, seen: dict[str, tuple[str, ...]]) -> Iterato
     yield _struct_text(message.name, sentence, message.own_fields, constant)
 
 
-def _shared(message: Message) -> list[str]:
+def _shared(message: schema.Message) -> list[str]:
     """Return the structs that a message takes from the module of another API."""
-    if message.name not in SHARED:
+    if message.name not in schema.SHARED:
         return []
     return [field.struct_name for field in _structs_in(message.own_fields)]
 
@@ -121,15 +114,15 @@ def _unions(module: str, names: Sequence[str]) -> Iterator[str]:
     """Yield the types of the keys and of the values of a family of records."""
     family = module.removesuffix("_records").title().replace("_", "")
     for part in ("key", "value"):
-        structs = " | ".join(message_of(name, part).name for name in names)
+        structs = " | ".join(schema.message_of(name, part).name for name in names)
         yield f'{family}{part.capitalize()} = {structs}\n"""A {part} of these records."""'
 
 
 def module_text(module: str, names: Sequence[str]) -> str:
     """Return the module of an API, or of a family of records, by Kafka's names."""
-    are_records = "key" in api_schema(names[0])
+    are_records = "key" in schema.api_schema(names[0])
     parts = ("key", "value") if are_records else ("request", "response")
-    messages = [message_of(name, part) for name in names for part in parts]
+    messages = [schema.message_of(name, part) for name in names for part in parts]
     seen: dict[str, tuple[str, ...]] = {}
     structs = [text for message in messages for text in _message_text(message, seen)]
     if len(names) > 1:
@@ -139,7 +132,7 @@ def module_text(module: str, names: Sequence[str]) -> str:
     imports = ["from typing import ClassVar", "", "from msgspec import Struct", ""]
     for message in messages:
         if shared := _shared(message):
-            other = module_name(SHARED[message.name])
+            other = module_name(schema.SHARED[message.name])
             imports.append(f"from coordinator_sim.messages.{other} import {', '.join(shared)}")
             public += shared
     if "ZERO_UUID" in body:
@@ -182,13 +175,13 @@ def _piped(command: list[str], text: str) -> str:
 
 def module_name(name: str) -> str:
     """Return the name of an API's module."""
-    return snake_case(name)
+    return schema.snake_case(name)
 
 
 def written_modules() -> dict[str, list[str]]:
     """Return the modules that this tool writes, each with its schemas."""
     modules: dict[str, list[str]] = {}
-    for name in schema_names():
+    for name in schema.schema_names():
         modules.setdefault(structs_module(name).rpartition(".")[2], []).append(name)
     return modules
 

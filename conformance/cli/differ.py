@@ -13,26 +13,8 @@ import typer
 from coordinator_sim.cli.ending import EXIT_PROBLEMS_FOUND
 from coordinator_sim.cli.progress import progress_bar
 from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.cli import differ_options
 from coordinator_sim_conformance.cli.differ_live import Wanted, compare_live
-from coordinator_sim_conformance.cli.differ_options import (
-    CommandConfig,
-    DeclaredFile,
-    Explained,
-    KeepGoing,
-    LinesCommand,
-    OutFolder,
-    ProfileName,
-    ProgramSeed,
-    ProgramSteps,
-    RecordFile,
-    ReferenceName,
-    ScriptFile,
-    Seed,
-    Shrink,
-    Steps,
-    Without,
-    World,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,23 +29,23 @@ _DEFAULT_REFERENCE: Final = "kafka-4.4.0"
 
 def differ(
     *,
-    reference: ReferenceName = _DEFAULT_REFERENCE,
-    command_config: CommandConfig = None,
-    declared: DeclaredFile = None,
-    explained: Explained = None,
-    profile: ProfileName = None,
-    steps: Steps = 10_000,
-    seed: Seed = 1,
-    program: ProgramSeed = None,
-    program_steps: ProgramSteps = None,
-    without: Without = "",
-    groups: World = "classic",
-    keep_going: KeepGoing = False,
-    shrink: Shrink = True,
-    script: ScriptFile = None,
-    record: RecordFile = None,
-    out: OutFolder = Path("out"),
-    lines: LinesCommand = None,
+    reference: differ_options.ReferenceName = _DEFAULT_REFERENCE,
+    command_config: differ_options.CommandConfig = None,
+    declared: differ_options.DeclaredFile = None,
+    explained: differ_options.Explained = None,
+    profile: differ_options.ProfileName = None,
+    steps: differ_options.Steps = 10_000,
+    seed: differ_options.Seed = 1,
+    program: differ_options.ProgramSeed = None,
+    program_steps: differ_options.ProgramSteps = None,
+    without: differ_options.Without = "",
+    groups: differ_options.World = "classic",
+    keep_going: differ_options.KeepGoing = False,
+    shrink: differ_options.Shrink = True,
+    script: differ_options.ScriptFile = None,
+    record: differ_options.RecordFile = None,
+    out: differ_options.OutFolder = Path("out"),
+    lines: differ_options.LinesCommand = None,
 ) -> None:
     """Run random programs on the simulator and on Apache Kafka's own coordinator in lockstep.
 

@@ -2,26 +2,8 @@
 
 from typing import Final
 
-from coordinator_sim.connect.effects import (
-    CallHttp,
-    FenceProducers,
-    InitTransactions,
-    Produce,
-    ProduceInTransaction,
-    StopTask,
-    TargetState,
-)
-from coordinator_sim.connect.herding.requests import (
-    CheckHealth,
-    Done,
-    ErrorKind,
-    FenceZombies,
-    Outcome,
-    PutConnectorConfig,
-    PutTaskConfigs,
-    RequestFailed,
-    RestartConnector,
-)
+from coordinator_sim.connect import effects
+from coordinator_sim.connect.herding import requests
 from coordinator_sim.connect.rest.signatures import RequestSignature, sign
 from coordinator_sim.connect.stores.config_records import SESSION_KEY_KEY
 from coordinator_sim.kafka.resources import ConnectorTaskId
@@ -80,14 +62,16 @@ def _leader_of(*values: str, **settings: str) -> HerderBench:
     return herder
 
 
-def _failure(outcome: Outcome) -> tuple[ErrorKind, str | None] | None:
+def _failure(outcome: requests.Outcome) -> tuple[requests.ErrorKind, str | None] | None:
     """Return kind and forward URL of a failure; None for a success."""
-    return (outcome.kind, outcome.forward_url) if isinstance(outcome, RequestFailed) else None
+    return (
+        (outcome.kind, outcome.forward_url) if isinstance(outcome, requests.RequestFailed) else None
+    )
 
 
-def _status(outcome: Outcome) -> int:
+def _status(outcome: requests.Outcome) -> int:
     """Return the HTTP status of an outcome."""
-    return outcome.status if isinstance(outcome, RequestFailed) else 200
+    return outcome.status if isinstance(outcome, requests.RequestFailed) else 200
 
 
 @client_case("C-HERD-01", "DistributedHerder.RebalanceListener.onAssigned")
@@ -183,7 +167,7 @@ def the_scheduled_delay_ends_in_a_rejoin(bench: Bench) -> None:
 def a_known_connector_restarts_at_its_owner(bench: Bench) -> None:
     """A new configuration of a known connector restarts it where it runs; nobody rejoins."""
     owner, other = _owner(), _follower()
-    owner.held.add(CallHttp)
+    owner.held.add(effects.CallHttp)
     other.write_connector("x")
     other.assign()
     for herder in (owner, other):
@@ -209,7 +193,7 @@ def an_unknown_connector_is_a_rebalance(bench: Bench) -> None:
 def a_pause_is_no_rebalance(bench: Bench) -> None:
     """A target state is applied to what runs of the connector; nobody rejoins."""
     herder = _owner()
-    herder.write_target_state("x", TargetState.PAUSED)
+    herder.write_target_state("x", effects.TargetState.PAUSED)
     herder.settle()
     bench.expect("done", herder.done(), ["paused c:x"])
     bench.expect("joins", len(herder.sent(JoinGroupRequest)), 1)
@@ -224,8 +208,8 @@ def a_restart_is_sent_to_leader_and_owner(bench: Bench) -> None:
     follower = _follower()
     follower.write_connector("x")
     follower.assign()
-    seen = _failure(follower.answer(RestartConnector("x")))
-    bench.expect("of a follower", seen, (ErrorKind.NOT_LEADER, LEADER_URL))
+    seen = _failure(follower.answer(requests.RestartConnector("x")))
+    bench.expect("of a follower", seen, (requests.ErrorKind.NOT_LEADER, LEADER_URL))
     leader = HerderBench()
     leader.leads = True
     leader.write_connector("x")
@@ -234,10 +218,10 @@ def a_restart_is_sent_to_leader_and_owner(bench: Bench) -> None:
         version=2, url=_OTHER_URL, config_offset=1, allocation=held
     )
     leader.start()
-    seen = _failure(leader.answer(RestartConnector("x")))
-    bench.expect("of the leader", seen, (ErrorKind.NOT_ASSIGNED, _OTHER_URL))
+    seen = _failure(leader.answer(requests.RestartConnector("x")))
+    bench.expect("of the leader", seen, (requests.ErrorKind.NOT_ASSIGNED, _OTHER_URL))
     owner = _owner()
-    bench.expect("of the owner", owner.answer(RestartConnector("x")), Done())
+    bench.expect("of the owner", owner.answer(requests.RestartConnector("x")), requests.Done())
     bench.expect("done there", owner.done(), ["stop c:x", "start c:x"])
 
 
@@ -252,7 +236,7 @@ def internal_requests_must_be_signed(bench: Bench) -> None:
     other = RequestSignature(body, "HmacSHA1", b"")
 
     def put(herder: HerderBench, signature: RequestSignature | None) -> int:
-        request = PutTaskConfigs(connector="x", configs=(), signature=signature)
+        request = requests.PutTaskConfigs(connector="x", configs=(), signature=signature)
         return _status(herder.answer(request))
 
     bench.expect("unsigned", put(leader, None), 400)
@@ -289,7 +273,7 @@ def a_key_that_was_not_written_costs_a_read_to_the_end(bench: Bench) -> None:
     leader = HerderBench()
     leader.leads = True
     leader.assign()
-    leader.failures[Produce] = ["NotEnoughReplicasException"]
+    leader.failures[effects.Produce] = ["NotEnoughReplicasException"]
     leader.start_services()
     leader.tick()
     bench.expect("second tick ends", leader.tick(), wanted=True)
@@ -303,12 +287,12 @@ def a_key_that_was_not_written_costs_a_read_to_the_end(bench: Bench) -> None:
 _ENABLED: Final = {"exactly_once_source_support": "enabled"}
 
 
-def _fence(herder: HerderBench) -> Outcome | None:
+def _fence(herder: HerderBench) -> requests.Outcome | None:
     """Ask for a round of fencing as another worker does; None while it goes on."""
     key = herder.state.session_key
     mac = sign(key.key if key else b"", b"", "HmacSHA256")
     signature = RequestSignature(b"", "HmacSHA256", mac)
-    answer = herder.ask(FenceZombies(connector="x", signature=signature))
+    answer = herder.ask(requests.FenceZombies(connector="x", signature=signature))
     return answer.value
 
 
@@ -325,13 +309,13 @@ def one_task_after_one_needs_no_fencing(bench: Bench) -> None:
     herder = _leader_of("", **_ENABLED)
     one = b'{"task-count":1}'
     bench.expect("counts at first", _counts(herder), [one])
-    herder.held.add(StopTask)
+    herder.held.add(effects.StopTask)
     herder.write_tasks("x", "new")
     herder.settle()
-    herder.release_held(StopTask)
+    herder.release_held(effects.StopTask)
     herder.run(1_000)
     bench.expect("counts", _counts(herder), [one, one])
-    bench.expect("fenced", herder.all_asked(FenceProducers), [])
+    bench.expect("fenced", herder.all_asked(effects.FenceProducers), [])
 
 
 @client_case("C-HERD-16.2", "DistributedHerder.doFenceZombieSourceTasks")
@@ -341,7 +325,7 @@ def more_tasks_than_one_are_fenced(bench: Bench) -> None:
     herder.state.work.connectors.clear()
     herder.write_tasks("x", "a", "b", "c")
     herder.run(1_000)
-    fenced = [each.transactional_ids for each in herder.all_asked(FenceProducers)]
+    fenced = [each.transactional_ids for each in herder.all_asked(effects.FenceProducers)]
     bench.expect("fenced", fenced, [("connect-x-0", "connect-x-1")])
     counts = [b'{"task-count":2}', b'{"task-count":3}']
     bench.expect("counts", _counts(herder), counts)
@@ -352,7 +336,7 @@ def new_tasks_cancel_a_fencing(bench: Bench) -> None:
     """A commit of tasks while producers are being fenced fails that round with 409."""
     herder = _leader_of("", "", **_ENABLED)
     herder.state.work.connectors.clear()
-    herder.held.add(FenceProducers)
+    herder.held.add(effects.FenceProducers)
     herder.write_tasks("x", "a", "b")
     herder.settle()
     bench.expect("fencing", _fence(herder), None)
@@ -360,10 +344,10 @@ def new_tasks_cancel_a_fencing(bench: Bench) -> None:
     signature = RequestSignature(
         b"", "HmacSHA256", sign(key.key if key else b"", b"", "HmacSHA256")
     )
-    answer = herder.ask(FenceZombies(connector="x", signature=signature))
+    answer = herder.ask(requests.FenceZombies(connector="x", signature=signature))
     herder.write_tasks("x", "c", "d")
     herder.settle()
-    herder.release_held(FenceProducers)
+    herder.release_held(effects.FenceProducers)
     herder.run(1_000)
     bench.expect("status", _status(answer.result()), 409)
 
@@ -372,13 +356,13 @@ def new_tasks_cancel_a_fencing(bench: Bench) -> None:
 def a_fenced_leader_claims_its_privilege_again(bench: Bench) -> None:
     """A leader whose write is fenced fails the request, and claims its privilege later."""
     herder = _leader(**_ENABLED)
-    claims = len(herder.all_asked(InitTransactions))
-    herder.failures[ProduceInTransaction] = ["ProducerFencedException"]
-    refused = herder.answer(PutConnectorConfig(connector="x", config=_X))
-    bench.expect("refused", _failure(refused), (ErrorKind.CONNECT, None))
-    bench.expect("claims", len(herder.all_asked(InitTransactions)), claims + 1)
+    claims = len(herder.all_asked(effects.InitTransactions))
+    herder.failures[effects.ProduceInTransaction] = ["ProducerFencedException"]
+    refused = herder.answer(requests.PutConnectorConfig(connector="x", config=_X))
+    bench.expect("refused", _failure(refused), (requests.ErrorKind.CONNECT, None))
+    bench.expect("claims", len(herder.all_asked(effects.InitTransactions)), claims + 1)
     bench.expect("fenced", herder.state.fenced_from_config_topic, wanted=False)
-    written = herder.answer(PutConnectorConfig(connector="x", config=_X))
+    written = herder.answer(requests.PutConnectorConfig(connector="x", config=_X))
     bench.expect("written then", _failure(written), None)
 
 
@@ -387,6 +371,6 @@ def a_former_leader_does_not_claim_it(bench: Bench) -> None:
     """A worker that does not lead any more forgets that it was fenced."""
     herder = _follower(**_ENABLED)
     herder.state.fenced_from_config_topic = True
-    herder.answer(CheckHealth())
+    herder.answer(requests.CheckHealth())
     bench.expect("fenced", herder.state.fenced_from_config_topic, wanted=False)
-    bench.expect("claims", herder.all_asked(InitTransactions), [])
+    bench.expect("claims", herder.all_asked(effects.InitTransactions), [])

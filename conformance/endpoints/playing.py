@@ -24,14 +24,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.endpoints import process
 from coordinator_sim_conformance.endpoints.named import Named, Variant
-from coordinator_sim_conformance.endpoints.process import (
-    ENDED,
-    HANGS,
-    HANGS_AFTER_S,
-    Server,
-    Watchdog,
-)
 from coordinator_sim_conformance.running import NOT_PASSED, Ending, Verdict
 from coordinator_sim_conformance.script.play import Case
 from coordinator_sim_conformance.targets.endpoint import Endpoint
@@ -60,7 +54,7 @@ class Host(Struct, frozen=True):
     """A running endpoint, and the watchdog of its process."""
 
     endpoint: Endpoint
-    watchdog: Watchdog
+    watchdog: process.Watchdog
 
 
 class Fleet:
@@ -80,7 +74,7 @@ class Fleet:
         named: Named,
         folder: Path,
         say: Say,
-        hangs_after_s: float = HANGS_AFTER_S,
+        hangs_after_s: float = process.HANGS_AFTER_S,
         processes: int | None = None,
     ) -> None:
         self._named = named
@@ -90,7 +84,7 @@ class Fleet:
         self._most = processes
         self._may_run = Semaphore(processes or _ANY)
         self._starts = count(1)
-        self._running: dict[int, Server] = {}
+        self._running: dict[int, process.Server] = {}
         self._is_stopped = False
 
     def play(self, cases: Iterable[Case], profile: str) -> Iterator[Ending]:
@@ -255,7 +249,7 @@ class Fleet:
             if self._is_stopped:
                 raise DataError(f"{self._named.name}: the run was stopped")
             self._running[number] = server
-            watchdog = Watchdog(server, self._hangs_after_s)
+            watchdog = process.Watchdog(server, self._hangs_after_s)
             try:
                 host, _, port = server.bootstrap.rpartition(":")
                 declared = Declared(
@@ -304,7 +298,7 @@ def _played_side_by_side(
 def _is_doubtful(ending: Ending) -> bool:
     """Whether a case did not pass in the time that it was given so far."""
     is_given_all = ending.margins == ATTEMPTS[-1].factor
-    has_ended = ending.reason.startswith(ENDED)
+    has_ended = ending.reason.startswith(process.ENDED)
     return ending.verdict in NOT_PASSED and not has_ended and not is_given_all
 
 
@@ -321,7 +315,7 @@ def _blamed(ending: Ending, problem: str, tail: list[str]) -> Ending:
     said = [f"  {line}" for line in tail]
     return replace(
         ending,
-        verdict=Verdict.HUNG if problem.startswith(HANGS) else Verdict.CRASHED,
+        verdict=Verdict.HUNG if problem.startswith(process.HANGS) else Verdict.CRASHED,
         reason=problem,
         transcript=(*ending.transcript, "the last that the process wrote:", *said)
         if said

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim_conformance.proxy import syncs
 from coordinator_sim_conformance.proxy.commits import (
     judge_fetch,
     judge_places,
@@ -16,14 +17,6 @@ from coordinator_sim_conformance.proxy.errors import judge_errors
 from coordinator_sim_conformance.proxy.exchanges import Exchange, Flag
 from coordinator_sim_conformance.proxy.groups import GroupModel, Recent
 from coordinator_sim_conformance.proxy.joins import judge_join
-from coordinator_sim_conformance.proxy.syncs import (
-    judge_served,
-    judge_sync,
-    note_error,
-    note_joined,
-    note_leave,
-    note_sync,
-)
 from coordinator_sim_conformance.wire.kio_bodies import Json
 
 GROUPS_KEPT: Final = 10_000
@@ -80,7 +73,7 @@ class Judge:
         """Remember what a request brings, before anybody can be answered."""
         group = self._group(exchange.group_id)
         if exchange.api == "SyncGroup":
-            note_sync(group, exchange)
+            syncs.note_sync(group, exchange)
         elif exchange.api in {"OffsetCommit", "TxnOffsetCommit"} and self._all_pass:
             note_commit(group, exchange)
 
@@ -118,27 +111,27 @@ class Judge:
 
 def _of_join(group: GroupModel, exchange: Exchange, _: bool) -> Iterator[Flag]:
     if exchange.error:
-        note_error(group, exchange)
+        syncs.note_error(group, exchange)
     else:
-        yield from judge_served(group, exchange)
-        note_joined(group, exchange)
+        yield from syncs.judge_served(group, exchange)
+        syncs.note_joined(group, exchange)
     yield from judge_join(group, exchange)
 
 
 def _of_sync(group: GroupModel, exchange: Exchange, _: bool) -> Iterator[Flag]:
     yield from _of_heartbeat(group, exchange, _)
-    yield from judge_sync(group, exchange)
+    yield from syncs.judge_sync(group, exchange)
 
 
 def _of_heartbeat(group: GroupModel, exchange: Exchange, _: bool) -> Iterator[Flag]:
     if exchange.error:
-        note_error(group, exchange)
+        syncs.note_error(group, exchange)
     else:
-        yield from judge_served(group, exchange)
+        yield from syncs.judge_served(group, exchange)
 
 
 def _of_leave(group: GroupModel, exchange: Exchange, _: bool) -> Iterator[Flag]:
-    note_leave(group, exchange)
+    syncs.note_leave(group, exchange)
     yield from ()
 
 
@@ -149,7 +142,7 @@ def _of_offsets(group: GroupModel, exchange: Exchange, all_pass: bool) -> Iterat
             yield from judge_fetch(group, exchange, _fetched(exchange.reply))
         return
     if any(each["errorCode"] == 0 for each in _partitions(exchange.reply["topics"])):
-        yield from judge_served(group, exchange)
+        yield from syncs.judge_served(group, exchange)
     if all_pass:
         note_committed(group, exchange)
 

@@ -10,14 +10,7 @@ from typing import Final
 from urllib.error import HTTPError, URLError
 
 from coordinator_sim.errors import DataError
-from coordinator_sim_conformance.real_kafka.kafka import (
-    HERE,
-    JARS_VARIABLE,
-    JavaServer,
-    free_ports,
-    resolve_jars,
-    write_properties,
-)
+from coordinator_sim_conformance.real_kafka import kafka
 
 CONNECT_VERSION: Final = "4.3.1"
 """Newest release with published Connect artefacts."""
@@ -31,10 +24,10 @@ def connect_jars() -> Path:
     Raises:
         MissingDependencyError: Maven is missing, or cannot resolve them.
     """
-    root = Path(os.environ.get(JARS_VARIABLE, HERE / "target"))
+    root = Path(os.environ.get(kafka.JARS_VARIABLE, kafka.HERE / "target"))
     lib = root / f"connect-{CONNECT_VERSION}" / "lib"
     if not any(lib.glob("connect-runtime-*.jar")):
-        resolve_jars(CONNECT_VERSION, lib, "-Pconnect")
+        kafka.resolve_jars(CONNECT_VERSION, lib, "-Pconnect")
     return lib
 
 
@@ -70,7 +63,7 @@ def install_nap_connector(plugins: Path) -> None:
     services.mkdir(parents=True)
     service = services / "org.apache.kafka.connect.source.SourceConnector"
     service.write_text("org.example.NapSourceConnector\n", encoding="utf-8")
-    source = HERE / "NapSourceConnector.java"
+    source = kafka.HERE / "NapSourceConnector.java"
     folder = plugins / "nap"
     folder.mkdir(parents=True)
     for command in (
@@ -82,7 +75,7 @@ def install_nap_connector(plugins: Path) -> None:
             raise DataError(f"{command[0]}: {(done.stdout + done.stderr).strip()[-1000:]}")
 
 
-class RealWorker(JavaServer):
+class RealWorker(kafka.JavaServer):
     """A Connect worker in a JVM, on a free port of this machine.
 
     Args:
@@ -100,7 +93,7 @@ class RealWorker(JavaServer):
         properties: dict[str, str] | None = None,
     ) -> None:
         super().__init__(directory, "connect.log")
-        self.port = free_ports()[0]
+        self.port = kafka.free_ports()[0]
         self._properties = {
             **worker_properties(group_id, self.port),
             "bootstrap.servers": bootstrap,
@@ -125,7 +118,7 @@ class RealWorker(JavaServer):
         for jar in lib.glob("connect-file-*.jar"):
             shutil.copy(jar, plugins)
         settings = self.directory / "connect.properties"
-        write_properties(settings, self._properties)
+        kafka.write_properties(settings, self._properties)
         self._boot(lib, "org.apache.kafka.connect.cli.ConnectDistributed", settings)
 
     def _serves(self) -> bool:

@@ -16,15 +16,8 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError, CoordinatorSimError
+from coordinator_sim_conformance.real_kafka import kafka
 from coordinator_sim_conformance.real_kafka.group_story import PARTITIONS, GroupStory
-from coordinator_sim_conformance.real_kafka.kafka import (
-    BROKER_VERSION,
-    HERE,
-    JARS_VARIABLE,
-    JVM,
-    Broker,
-    resolve_jars,
-)
 
 SERVER_LOG: Final = "server.log"
 REQUEST_LOG: Final = "kafka-request.log"
@@ -57,14 +50,14 @@ class Sources(Struct, frozen=True):
     log_dir: Path
 
 
-class LoggingBroker(Broker):
+class LoggingBroker(kafka.Broker):
     """A broker of 4.x that writes its log and its request log, as `log4j2.properties` says."""
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(directory, _SETTINGS, BROKER_VERSION)
+        super().__init__(directory, _SETTINGS, kafka.BROKER_VERSION)
         self.jvm = (
-            *JVM,
-            f"-Dlog4j2.configurationFile={(HERE / 'log4j2.properties').resolve()}",
+            *kafka.JVM,
+            f"-Dlog4j2.configurationFile={(kafka.HERE / 'log4j2.properties').resolve()}",
             f"-Dkafka.logs.dir={directory.resolve()}",
             # Times of text logs name no zone.
             "-Duser.timezone=UTC",
@@ -93,13 +86,13 @@ def leave_sources(out: Path, tell: Callable[[str], None]) -> Sources:
     with TemporaryDirectory(prefix="three-sources-") as scratch:
         folder = Path(scratch)
         broker = LoggingBroker(folder / "broker")
-        tell(f"a broker of Kafka {BROKER_VERSION} starts")
+        tell(f"a broker of Kafka {kafka.BROKER_VERSION} starts")
         with broker, GroupStory(broker.bootstrap, folder, tell) as story:
             story.play()
         return _kept(broker, out)
 
 
-def _kept(broker: Broker, out: Path) -> Sources:
+def _kept(broker: kafka.Broker, out: Path) -> Sources:
     """Copy what a stopped broker leaves."""
     out.mkdir(parents=True, exist_ok=True)
     sources = Sources(out / SERVER_LOG, out / REQUEST_LOG, out / LOG_DIR)
@@ -112,10 +105,10 @@ def _kept(broker: Broker, out: Path) -> Sources:
 
 def _log4j_jars() -> Path:
     """Return the folder with Log4j's binding to slf4j, resolved by Maven on first use."""
-    lib = Path(os.environ.get(JARS_VARIABLE, HERE / "target")) / "log4j2" / "lib"
+    lib = Path(os.environ.get(kafka.JARS_VARIABLE, kafka.HERE / "target")) / "log4j2" / "lib"
     if not any(lib.glob("log4j-slf4j-impl-*.jar")):
         options = ("-Plog4j2", "-DincludeArtifactIds=log4j-slf4j-impl")
-        resolve_jars(BROKER_VERSION, lib, *options)
+        kafka.resolve_jars(kafka.BROKER_VERSION, lib, *options)
     return lib
 
 

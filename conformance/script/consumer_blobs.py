@@ -9,13 +9,7 @@ from itertools import groupby
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    blob_version,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    encode_subscription,
-)
+from coordinator_sim.messages.embedded import consumer_protocol
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim_conformance.script.bodies import text, with_topics
 
@@ -55,7 +49,7 @@ def places_of(word: str) -> tuple[TopicPartition, ...]:
 
 def assignment(word: str) -> bytes:
     """Return an assignment of these partitions, as a leader's SyncGroup carries it."""
-    return encode_assignment(ConsumerAssignment(partitions=places_of(word)))
+    return consumer_protocol.encode_assignment(ConsumerAssignment(partitions=places_of(word)))
 
 
 def subscription(topics: Iterable[str], user_data: bytes, owned: str) -> bytes:
@@ -63,13 +57,13 @@ def subscription(topics: Iterable[str], user_data: bytes, owned: str) -> bytes:
     told = Subscription(
         topics=tuple(topics), user_data=user_data, owned_partitions=places_of(owned)
     )
-    return encode_subscription(told, _WITH_OWNED)
+    return consumer_protocol.encode_subscription(told, _WITH_OWNED)
 
 
 def assigned(data: bytes) -> str | None:
     """Return the partitions of an assignment as scripts write them; None if it is none."""
     try:
-        found = decode_assignment(data).partitions
+        found = consumer_protocol.decode_assignment(data).partitions
     except WireFormatError:
         return None
     topics: dict[str, list[int]] = {}
@@ -82,19 +76,19 @@ def renamed_assignment(told: str, renamed: Renamed) -> str:
     """Return an assignment, as JSON has it, with other names of topics."""
     data = b64decode(told)
     try:
-        found = decode_assignment(data)
+        found = consumer_protocol.decode_assignment(data)
     except WireFormatError:
         return told
     places = _renamed(found.partitions, renamed)
     blob = ConsumerAssignment(partitions=places, user_data=found.user_data)
-    return text(encode_assignment(blob, blob_version(data)))
+    return text(consumer_protocol.encode_assignment(blob, consumer_protocol.blob_version(data)))
 
 
 def renamed_subscription(told: str, renamed: Renamed) -> str:
     """Return a subscription, as JSON has it, with other names of topics."""
     data = b64decode(told)
     try:
-        found = decode_subscription(data)
+        found = consumer_protocol.decode_subscription(data)
     except WireFormatError:
         return with_topics(told, renamed)
     if not found.owned_partitions:
@@ -106,7 +100,7 @@ def renamed_subscription(told: str, renamed: Renamed) -> str:
         generation_id=found.generation_id,
         rack_id=found.rack_id,
     )
-    return text(encode_subscription(blob, blob_version(data)))
+    return text(consumer_protocol.encode_subscription(blob, consumer_protocol.blob_version(data)))
 
 
 def _renamed(places: Iterable[TopicPartition], renamed: Renamed) -> tuple[TopicPartition, ...]:

@@ -8,18 +8,7 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from coordinator_sim_conformance.requirements import family_of
-from coordinator_sim_conformance.targets.target import (
-    Answer,
-    Call,
-    Capability,
-    GroupView,
-    Json,
-    Outcome,
-    Unsupported,
-    World,
-    has_groups,
-    view_of,
-)
+from coordinator_sim_conformance.targets import target
 
 _DESCRIBE_VERSION = 5
 _GENERATION = "generationId"
@@ -28,17 +17,17 @@ _UNSEEN = -1
 """Call id of the target's own requests, whose replies no case sees."""
 
 
-_COORDINATOR_ALONE = frozenset(Capability) - {
-    Capability.INSIDE,
-    Capability.CLUSTER,
-    Capability.RECORDS,
+_COORDINATOR_ALONE = frozenset(target.Capability) - {
+    target.Capability.INSIDE,
+    target.Capability.CLUSTER,
+    target.Capability.RECORDS,
 }
 
 
 class Channel(Protocol):
     """Takes commands and returns answers."""
 
-    def answer(self, command: Json) -> Json:
+    def answer(self, command: target.Json) -> target.Json:
         """Return the answer to one command."""
         ...
 
@@ -52,9 +41,9 @@ class Connections:
 
     def __init__(self) -> None:
         self._busy: dict[str, int] = {}
-        self._waiting: dict[str, list[Call]] = {}
+        self._waiting: dict[str, list[target.Call]] = {}
 
-    def may_send(self, call: Call) -> bool:
+    def may_send(self, call: target.Call) -> bool:
         """Whether the call may be sent now; otherwise it waits for its turn."""
         if not call.connection:
             return True
@@ -64,7 +53,7 @@ class Connections:
         self._busy[call.connection] = call.call_id
         return True
 
-    def answered(self, call_id: int) -> Call | None:
+    def answered(self, call_id: int) -> target.Call | None:
         """Return the waiting call that may be sent after this answer."""
         for connection, asked in self._busy.items():
             if asked == call_id:
@@ -98,10 +87,10 @@ class LinesTarget:
         *,
         profile: str | None,
         producer_generation: str = _GENERATION,
-        capabilities: frozenset[Capability] = _COORDINATOR_ALONE,
+        capabilities: frozenset[target.Capability] = _COORDINATOR_ALONE,
     ) -> None:
         self.name = name
-        self.world = World(profile="", settings={})
+        self.world = target.World(profile="", settings={})
         self._channel = channel
         self._profile = profile
         self._producer_generation = producer_generation
@@ -109,9 +98,9 @@ class LinesTarget:
         self._capabilities = capabilities
         self._topic_ids: dict[str, str] = {}
 
-    def offers(self, capability: Capability) -> bool:
+    def offers(self, capability: target.Capability) -> bool:
         """Whether the operations of that capability work."""
-        if self.world.profile and not has_groups(capability, self.world.profile):
+        if self.world.profile and not target.has_groups(capability, self.world.profile):
             return False
         return capability in self._capabilities
 
@@ -119,14 +108,14 @@ class LinesTarget:
         """Return the bound: a script's versions are those of the profile."""
         return most
 
-    def start(self, world: World) -> None:
+    def start(self, world: target.World) -> None:
         """Create a new world behind the same channel."""
         if self._profile not in (None, world.profile):
-            raise Unsupported(f"{self.name} is Kafka {self._profile}, not {world.profile}")
+            raise target.Unsupported(f"{self.name} is Kafka {self._profile}, not {world.profile}")
         self.world = world
         self._connections = Connections()
         self._topic_ids = {}
-        command: Json = {
+        command: target.Json = {
             "op": "init",
             "config": world.settings,
             "partitions": world.partitions,
@@ -138,23 +127,23 @@ class LinesTarget:
             command["trace"] = world.trace
             command["switches"] = dict.fromkeys(world.switches, True)
         elif world.switches:
-            raise Unsupported(f"{self.name} has no switches to set by hand")
+            raise target.Unsupported(f"{self.name} has no switches to set by hand")
         self._ask(command)
         if world.topics is not None:
             present = [{"name": name, "partitions": n} for name, n in world.topics.items()]
             self._ask({"op": "topics", "set": self._identified(present)})
 
-    def call(self, call: Call) -> Outcome:
+    def call(self, call: target.Call) -> target.Outcome:
         """Send a request, once its connection has the answer to the previous one."""
         if not self._connections.may_send(call):
-            return Outcome()
+            return target.Outcome()
         return self._send(call)
 
-    def _send(self, call: Call) -> Outcome:
+    def _send(self, call: target.Call) -> target.Outcome:
         data = call.data
         if call.api == "TxnOffsetCommit" and _GENERATION in data:
             data = {**data, self._producer_generation: data[_GENERATION]}
-        command: Json = {
+        command: target.Json = {
             "op": "call",
             "id": call.call_id,
             "api": call.api,
@@ -164,7 +153,7 @@ class LinesTarget:
         }
         return self._ask(command)
 
-    def advance(self, ms: int, *, early: bool = False) -> Outcome:
+    def advance(self, ms: int, *, early: bool = False) -> target.Outcome:
         """Let virtual time pass."""
         del early  # Time is moved by hand, to the millisecond.
         return self._ask({"op": "advance", "ms": ms})
@@ -172,7 +161,7 @@ class LinesTarget:
     def late(self, _since_s: float) -> None:
         """Nothing is late: time is moved by hand."""
 
-    def operate(self, operation: Json) -> Outcome:
+    def operate(self, operation: target.Json) -> target.Outcome:
         """Run any other op; topics that it creates get ids."""
         if "set" in operation:
             operation = {**operation, "set": self._identified(operation["set"])}
@@ -182,7 +171,7 @@ class LinesTarget:
         """Return the id of every topic that was created."""
         return dict(self._topic_ids)
 
-    def _identified(self, topics: Iterable[Json]) -> list[Json]:
+    def _identified(self, topics: Iterable[target.Json]) -> list[target.Json]:
         """Return topics with ids, which are their names filled up."""
         found = []
         for topic in topics:
@@ -196,10 +185,10 @@ class LinesTarget:
         """Return the offsets partition of a group."""
         return int(self._channel.answer({"op": "partitionFor", "group": group_id})["partition"])
 
-    def view(self, group_id: str) -> GroupView | None:
+    def view(self, group_id: str) -> target.GroupView | None:
         """Return the group as DescribeGroups shows it."""
         version = min(_DESCRIBE_VERSION, 0 if family_of(self.world.profile) == "L" else 5)
-        data: Json = {"groups": [group_id]}
+        data: target.Json = {"groups": [group_id]}
         if version:
             data["includeAuthorizedOperations"] = False
         answer = self._channel.answer(
@@ -207,13 +196,15 @@ class LinesTarget:
         )
         for reply in answer.get("replies", ()):
             if reply.get("id") == _UNSEEN and "data" in reply:
-                return view_of(reply["data"]["groups"][0])
-        raise Unsupported(f"{self.name} does not describe groups: {answer.get('error', 'parked')}")
+                return target.view_of(reply["data"]["groups"][0])
+        raise target.Unsupported(
+            f"{self.name} does not describe groups: {answer.get('error', 'parked')}"
+        )
 
-    def _ask(self, command: Json) -> Outcome:
+    def _ask(self, command: target.Json) -> target.Outcome:
         answer = self._channel.answer(command)
         if answer.get("error"):
-            raise Unsupported(f"{self.name}: {command['op']}: {answer['error']}")
+            raise target.Unsupported(f"{self.name}: {command['op']}: {answer['error']}")
         replies = [_read_reply(reply) for reply in answer.get("replies", ())]
         answers = tuple(reply for reply in replies if reply.call_id != _UNSEEN)
         records = tuple(answer.get("records", ()))
@@ -222,11 +213,11 @@ class LinesTarget:
             if following is not None:
                 later = self._send(following)
                 answers, records = answers + later.answers, records + later.records
-        return Outcome(answers, records)
+        return target.Outcome(answers, records)
 
 
-def _read_reply(reply: Json) -> Answer:
+def _read_reply(reply: target.Json) -> target.Answer:
     data = reply.get("data")
     if data is None:
         data = {"error": reply.get("error")}
-    return Answer(int(reply.get("id", _UNSEEN)), int(reply["at"]), data)
+    return target.Answer(int(reply.get("id", _UNSEEN)), int(reply["at"]), data)

@@ -27,18 +27,9 @@ from coordinator_sim.messages.catalogue import api_named, layout_of, structs_mod
 from coordinator_sim.messages.codec.answers import fitted
 from coordinator_sim.messages.codec.json_form import JsonReader, to_json, uuid_text
 from coordinator_sim.messages.records import LogBatch
+from coordinator_sim_conformance.targets import target
 from coordinator_sim_conformance.targets.failing_assignor import register_failing_assignor
 from coordinator_sim_conformance.targets.lines import LinesTarget
-from coordinator_sim_conformance.targets.target import (
-    Answer,
-    Call,
-    Capability,
-    GroupView,
-    Json,
-    Outcome,
-    Unsupported,
-    World,
-)
 
 
 class _Place:
@@ -68,10 +59,12 @@ class SimulatorTarget(LinesTarget):
         self._lines = Lines()
         self._compacted: PartitionLog | None = None
         self._cluster: Cluster | None = None
-        self._answers: list[Answer] = []
-        super().__init__("simulator", self._lines, profile=None, capabilities=frozenset(Capability))
+        self._answers: list[target.Answer] = []
+        super().__init__(
+            "simulator", self._lines, profile=None, capabilities=frozenset(target.Capability)
+        )
 
-    def start(self, world: World) -> None:
+    def start(self, world: target.World) -> None:
         """Create a new broker, whose log was never cleaned."""
         self._compacted = None
         self._cluster = None
@@ -79,12 +72,12 @@ class SimulatorTarget(LinesTarget):
         register_failing_assignor(world)
         super().start(world)
 
-    def view(self, group_id: str) -> GroupView | None:
+    def view(self, group_id: str) -> target.GroupView | None:
         """Return the group with all its fields."""
         group = self._lines.harness.coordinator.group(group_id)
         if group is None:
             return None
-        return GroupView(
+        return target.GroupView(
             state=group.state.value,
             protocol_type=group.protocol_type or "",
             member_ids=tuple(group.members),
@@ -93,14 +86,14 @@ class SimulatorTarget(LinesTarget):
             pending_ids=tuple(group.pending_members),
         )
 
-    def operate(self, operation: Json) -> Outcome:
+    def operate(self, operation: target.Json) -> target.Outcome:
         """Run an op of the line protocol, or one of our own, which change what no request can."""
         inside = _INSIDE.get(operation["op"])
         return super().operate(operation) if inside is None else inside(self, operation)
 
     # -- the cluster around it -------------------------------------------------------------
 
-    def call(self, call: Call) -> Outcome:
+    def call(self, call: target.Call) -> target.Outcome:
         """Send a request: to the group coordinator, or to the broker around it."""
         if not self.world.records and call.api != "FindCoordinator":
             return super().call(call)
@@ -114,7 +107,7 @@ class SimulatorTarget(LinesTarget):
             layout = layout_of(api, call.version, response=True)
             said = cast("Struct", fitted(response, call.version, request))
             now_ms = self._now().group_ms
-            self._answers.append(Answer(call.call_id, now_ms, to_json(layout, said)))
+            self._answers.append(target.Answer(call.call_id, now_ms, to_json(layout, said)))
 
         context = RequestContext(
             token=self.cluster.new_token(), api_version=call.version, client_id=call.client_id
@@ -130,13 +123,13 @@ class SimulatorTarget(LinesTarget):
         self.cluster.handle(asked, _Place(take))
         return self._in_cluster(0)
 
-    def advance(self, ms: int, *, early: bool = False) -> Outcome:
+    def advance(self, ms: int, *, early: bool = False) -> target.Outcome:
         """Let virtual time pass."""
         if not self.world.records:
             return super().advance(ms, early=early)
         return self._in_cluster(ms)
 
-    def _in_cluster(self, ms: int) -> Outcome:
+    def _in_cluster(self, ms: int) -> target.Outcome:
         """Let time pass in the cluster, each deadline at its own instant; return the answers."""
         end_ms = self._now().group_ms + ms
         cluster = self.cluster
@@ -152,7 +145,7 @@ class SimulatorTarget(LinesTarget):
             cluster.expire(self._now())
         super().advance(end_ms - self._now().group_ms)
         answers, self._answers = self._answers, []
-        return Outcome(tuple(answers))
+        return target.Outcome(tuple(answers))
 
     def topic_ids(self) -> dict[str, str]:
         """Return the id of every topic that was created."""
@@ -182,66 +175,66 @@ class SimulatorTarget(LinesTarget):
         now_ms = self._lines.harness.now_ms
         return Instants(now_ms, now_ms)
 
-    def remove_offsets_topic(self, _operation: Json) -> Outcome:
+    def remove_offsets_topic(self, _operation: target.Json) -> target.Outcome:
         """Make a cluster in which no group was looked up yet."""
         self.cluster.topics.delete(OFFSETS_TOPIC, self._now())
-        return Outcome()
+        return target.Outcome()
 
-    def remove_leader(self, operation: Json) -> Outcome:
+    def remove_leader(self, operation: target.Json) -> target.Outcome:
         """Remove the leader of the group's partition."""
         partition = self._partition(operation)
         self.cluster.leadership.elect(OFFSETS_TOPIC, partition, NO_LEADER, self._now())
-        return Outcome()
+        return target.Outcome()
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _partition(self, operation: Json) -> int:
+    def _partition(self, operation: target.Json) -> int:
         return self._lines.harness.partition_of(operation["group"])
 
-    def begin_load(self, operation: Json) -> Outcome:
+    def begin_load(self, operation: target.Json) -> target.Outcome:
         """Begin a load of the group's partition."""
         harness = self._lines.harness
         harness.coordinator.begin_load(self._partition(operation), 9, harness.now_ms)
-        return Outcome()
+        return target.Outcome()
 
-    def fail_load(self, operation: Json) -> Outcome:
+    def fail_load(self, operation: target.Json) -> target.Outcome:
         """End the load in progress with an error."""
         harness = self._lines.harness
         error = ErrorCode.UNKNOWN_SERVER_ERROR
         harness.coordinator.finish_load(self._partition(operation), error, harness.now_ms)
-        return Outcome()
+        return target.Outcome()
 
-    def force(self, operation: Json) -> Outcome:
+    def force(self, operation: target.Json) -> target.Outcome:
         """Force a state that no request leads to."""
         self._group(operation).state = GroupState(operation["state"])
-        return Outcome()
+        return target.Outcome()
 
-    def _group(self, operation: Json) -> Group:
+    def _group(self, operation: target.Json) -> Group:
         group = self._lines.harness.coordinator.group(operation["group"])
         if group is None:
-            raise Unsupported(f"there is no group {operation['group']!r} to change")
+            raise target.Unsupported(f"there is no group {operation['group']!r} to change")
         return group
 
-    def transition(self, operation: Json) -> Outcome:
+    def transition(self, operation: target.Json) -> target.Outcome:
         """Try one step between two states: an answer means that it was made."""
         group = self._group(operation)
         group.state = GroupState(operation["before"])
         try:
             group._transition(GroupState(operation["after"]))  # noqa: SLF001 - the one door
         except IllegalTransition:
-            return Outcome()
-        return Outcome((Answer(0, self._lines.harness.now_ms, {}),))
+            return target.Outcome()
+        return target.Outcome((target.Answer(0, self._lines.harness.now_ms, {}),))
 
-    def short_load(self, operation: Json) -> Outcome:
+    def short_load(self, operation: target.Json) -> target.Outcome:
         """Load so that no bytes are read after so many batches, though the log goes on."""
         harness, partition = self._lines.harness, self._partition(operation)
         harness.coordinator.begin_load(partition, 9, harness.now_ms)
         for batch in harness.log(partition)[: operation["batches"]]:
             harness.coordinator.replay(partition, batch)
         harness.coordinator.finish_load(partition, ErrorCode.NONE, harness.now_ms)
-        return Outcome()
+        return target.Outcome()
 
-    def compact(self, operation: Json) -> Outcome:
+    def compact(self, operation: target.Json) -> target.Outcome:
         """Run a pass of the log cleaner over the log of the group's partition."""
         harness, partition = self._lines.harness, self._partition(operation)
         log = self._compacted
@@ -254,9 +247,9 @@ class SimulatorTarget(LinesTarget):
         log.compact(harness.now_ms)
         left = [batch for data in log.chunks() for batch in decode_batches(data, partition)]
         harness.replace_log(partition, left)
-        return Outcome()
+        return target.Outcome()
 
-    def append_empty(self, operation: Json) -> Outcome:
+    def append_empty(self, operation: target.Json) -> target.Outcome:
         """Append a control batch without records, as the log cleaner leaves one."""
         harness, partition = self._lines.harness, self._partition(operation)
         log = harness.log(partition)
@@ -268,15 +261,15 @@ class SimulatorTarget(LinesTarget):
             control=True,
         )
         harness.replace_log(partition, [*log, empty])
-        return Outcome()
+        return target.Outcome()
 
-    def stored(self, operation: Json) -> Outcome:
+    def stored(self, operation: target.Json) -> target.Outcome:
         """Return the records of the log of the group's partition."""
         log = self._lines.harness.log(self._partition(operation))
-        return Outcome((), tuple(record for batch in log for record in write_records(batch)))
+        return target.Outcome((), tuple(record for batch in log for record in write_records(batch)))
 
 
-_INSIDE: Final[dict[str, Callable[[SimulatorTarget, Json], Outcome]]] = {
+_INSIDE: Final[dict[str, Callable[[SimulatorTarget, target.Json], target.Outcome]]] = {
     "beginLoad": SimulatorTarget.begin_load,
     "failLoad": SimulatorTarget.fail_load,
     "force": SimulatorTarget.force,

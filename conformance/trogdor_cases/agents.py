@@ -1,20 +1,8 @@
 """Cases: what an agent does with its workers, asked without a coordinator."""
 
 from coordinator_sim.trogdor.contract import Quirks
+from coordinator_sim_conformance.trogdor_cases import story
 from coordinator_sim_conformance.trogdor_cases.case import trogdor_case
-from coordinator_sim_conformance.trogdor_cases.story import (
-    OK,
-    create_worker,
-    destroy_worker,
-    expect,
-    expect_refusal,
-    expect_worker,
-    expect_workers,
-    expired,
-    stop_worker,
-    worker_done,
-    worker_stopping,
-)
 from coordinator_sim_conformance.trogdor_cases.task_specs import (
     NODE,
     no_op,
@@ -32,25 +20,25 @@ def id_of_a_worker_is_for_one_task_and_spec(trogdor: Trogdor) -> None:
     spec = no_op(start_ms=2_000, duration_ms=900_000)
     taken = "There is already a worker ID 1 with a different task "
 
-    expect("first", create_worker(trogdor, NODE, 1, spec, "bar"), OK)
-    expect("the same again", create_worker(trogdor, NODE, 1, spec, "bar"), OK)
+    story.expect("first", story.create_worker(trogdor, NODE, 1, spec, "bar"), story.OK)
+    story.expect("the same again", story.create_worker(trogdor, NODE, 1, spec, "bar"), story.OK)
 
-    expect_refusal(create_worker(trogdor, NODE, 1, spec, "foo"), 409, f"{taken}ID.")
+    story.expect_refusal(story.create_worker(trogdor, NODE, 1, spec, "foo"), 409, f"{taken}ID.")
     other = no_op(start_ms=1_000, duration_ms=600_000)
-    expect_refusal(create_worker(trogdor, NODE, 1, other, "bar"), 409, f"{taken}spec.")
+    story.expect_refusal(story.create_worker(trogdor, NODE, 1, other, "bar"), 409, f"{taken}spec.")
 
 
 @trogdor_case("G02.2", "WorkerManager.CreateWorker")
 def id_of_a_worker_is_looked_at_before_its_spec(trogdor: Trogdor) -> None:
     """Without a spec, a request conflicts with a worker that exists, and else it fails."""
-    create_worker(trogdor, NODE, 0, no_op(start_ms=0, duration_ms=_MINUTE_MS))
+    story.create_worker(trogdor, NODE, 0, no_op(start_ms=0, duration_ms=_MINUTE_MS))
 
     known = trogdor.agent(NODE, "POST", "/agent/worker/create", {})
     message = "There is already a worker ID 0 with a different task ID."
-    expect_refusal(known, 409, message)
+    story.expect_refusal(known, 409, message)
 
     new = trogdor.agent(NODE, "POST", "/agent/worker/create", {"workerId": 1, "taskId": "x"})
-    expect_refusal(new, 500)
+    story.expect_refusal(new, 500)
 
 
 @trogdor_case("G03", "AgentTest.testCreateExpiredWorkerIsNotScheduled")
@@ -59,27 +47,27 @@ def worker_whose_end_has_passed_expires(trogdor: Trogdor) -> None:
     spec = no_op(start_ms=10, duration_ms=10)
 
     trogdor.at(115)
-    expect("answer", create_worker(trogdor, NODE, 0, spec), OK)
+    story.expect("answer", story.create_worker(trogdor, NODE, 0, spec), story.OK)
 
-    expect_worker(trogdor, NODE, 0, expired("foo", spec, 115))
+    story.expect_worker(trogdor, NODE, 0, story.expired("foo", spec, 115))
 
 
 @trogdor_case("G06", "AgentTest.testDestroyWorkers")
 def destroyed_worker_is_forgotten(trogdor: Trogdor) -> None:
     """A destroyed worker is gone; destroying it again, or one that never was, is no error."""
-    create_worker(trogdor, NODE, 0, no_op(start_ms=0, duration_ms=_MINUTE_MS))
+    story.create_worker(trogdor, NODE, 0, no_op(start_ms=0, duration_ms=_MINUTE_MS))
 
     for worker_id in (0, 0, 1):
-        expect("answer", destroy_worker(trogdor, NODE, worker_id), OK)
+        story.expect("answer", story.destroy_worker(trogdor, NODE, worker_id), story.OK)
 
     trogdor.at(2)
-    expect_workers(trogdor, NODE, {})
+    story.expect_workers(trogdor, NODE, {})
 
 
 @trogdor_case("G07", "WorkerManager.StopWorker")
 def stopping_an_unknown_worker_is_no_error(trogdor: Trogdor) -> None:
     """Stopping an unknown worker succeeds."""
-    expect("answer", stop_worker(trogdor, NODE, 5), OK)
+    story.expect("answer", story.stop_worker(trogdor, NODE, 5), story.OK)
 
 
 @trogdor_case(
@@ -92,11 +80,11 @@ def work_that_halts_while_it_starts_is_stopped(trogdor: Trogdor) -> None:
     """Work that ends while it starts is stopped once it has started."""
     spec = sample(start_ms=0, duration_ms=1_000, haltInStart="oops")
 
-    create_worker(trogdor, NODE, 0, spec)
+    story.create_worker(trogdor, NODE, 0, spec)
 
-    over = worker_done("foo", spec, 0, 0, status="active", error="oops")
-    expect_worker(trogdor, NODE, 0, over)
-    expect("calls", trogdor.calls(NODE, 0), {"start": 1, "stop": 1})
+    over = story.worker_done("foo", spec, 0, 0, status="active", error="oops")
+    story.expect_worker(trogdor, NODE, 0, over)
+    story.expect("calls", trogdor.calls(NODE, 0), {"start": 1, "stop": 1})
 
 
 def _fails_to_stop(message: str | None) -> Json:
@@ -112,11 +100,11 @@ def _fails_to_stop(message: str | None) -> Json:
 def work_that_fails_to_stop_is_over_with_its_error(trogdor: Trogdor) -> None:
     """A worker whose stop fails is over, and the failure is its error."""
     spec = _fails_to_stop("cannot stop")
-    create_worker(trogdor, NODE, 0, spec)
+    story.create_worker(trogdor, NODE, 0, spec)
 
     trogdor.at(1_001)
-    over = worker_done("foo", spec, 0, 1_000, status="active", error="cannot stop")
-    expect_worker(trogdor, NODE, 0, over)
+    over = story.worker_done("foo", spec, 0, 1_000, status="active", error="cannot stop")
+    story.expect_worker(trogdor, NODE, 0, over)
 
 
 @trogdor_case(
@@ -128,22 +116,22 @@ def work_that_fails_to_stop_is_over_with_its_error(trogdor: Trogdor) -> None:
 def failure_without_a_message_hangs_the_worker(trogdor: Trogdor) -> None:
     """A worker whose stop fails without a message is STOPPING for ever."""
     spec = _fails_to_stop(None)
-    create_worker(trogdor, NODE, 0, spec)
+    story.create_worker(trogdor, NODE, 0, spec)
 
     trogdor.at(trogdor.late_ms)
-    expect_worker(trogdor, NODE, 0, worker_stopping("foo", spec, 0))
+    story.expect_worker(trogdor, NODE, 0, story.worker_stopping("foo", spec, 0))
 
 
 @trogdor_case("G12.2", "WorkerManager", quirks=Quirks.FIXED, only_virtual="Kafka's never ends")
 def fixed_failure_without_a_message_ends_the_worker(trogdor: Trogdor) -> None:
     """With quirks fixed, a worker whose stop fails without a message is over, with an error."""
     spec = _fails_to_stop(None)
-    create_worker(trogdor, NODE, 0, spec)
+    story.create_worker(trogdor, NODE, 0, spec)
 
     trogdor.at(1_001)
     error = "Exception without a message in stop()"
-    over = worker_done("foo", spec, 0, 1_000, status="active", error=error)
-    expect_worker(trogdor, NODE, 0, over)
+    over = story.worker_done("foo", spec, 0, 1_000, status="active", error=error)
+    story.expect_worker(trogdor, NODE, 0, over)
 
 
 @trogdor_case(
@@ -155,16 +143,16 @@ def fixed_failure_without_a_message_ends_the_worker(trogdor: Trogdor) -> None:
 def agent_that_ends_takes_its_faults_back(trogdor: Trogdor) -> None:
     """An agent that is told to shut down stops all work first, which undoes faults."""
     spec = partition(["node02"], ["node03"], start_ms=0, duration_ms=_MINUTE_MS)
-    create_worker(trogdor, NODE, 0, spec)
+    story.create_worker(trogdor, NODE, 0, spec)
 
     trogdor.at(10)
-    expect("answer", trogdor.agent(NODE, "PUT", "/agent/shutdown"), OK)
+    story.expect("answer", trogdor.agent(NODE, "PUT", "/agent/shutdown"), story.OK)
 
     trogdor.at(11)
-    expect("calls", trogdor.calls(NODE, 0), {"start": 1, "stop": 1})
+    story.expect("calls", trogdor.calls(NODE, 0), {"start": 1, "stop": 1})
     rule = "INPUT -p tcp -s 127.0.0.3 -j DROP -m comment --comment node03"
     added_and_deleted = [f"sudo iptables -A {rule}", f"sudo iptables -D {rule}"]
-    expect("commands", trogdor.commands(NODE), added_and_deleted)
+    story.expect("commands", trogdor.commands(NODE), added_and_deleted)
 
 
 @trogdor_case(
@@ -177,18 +165,18 @@ def agent_that_ends_takes_no_workers(trogdor: Trogdor) -> None:
     trogdor.agent(NODE, "PUT", "/agent/shutdown")
 
     trogdor.at(1)
-    reply = create_worker(trogdor, NODE, 0, no_op(start_ms=0, duration_ms=1))
-    expect_refusal(reply, 500, "WorkerManager is shut down.")
+    reply = story.create_worker(trogdor, NODE, 0, no_op(start_ms=0, duration_ms=1))
+    story.expect_refusal(reply, 500, "WorkerManager is shut down.")
 
 
 def _delete_without_an_id(trogdor: Trogdor) -> None:
-    create_worker(trogdor, NODE, 0, no_op(start_ms=0, duration_ms=_MINUTE_MS))
+    story.create_worker(trogdor, NODE, 0, no_op(start_ms=0, duration_ms=_MINUTE_MS))
 
     trogdor.at(1)
-    expect("answer", trogdor.agent(NODE, "DELETE", "/agent/worker"), OK)
+    story.expect("answer", trogdor.agent(NODE, "DELETE", "/agent/worker"), story.OK)
 
     trogdor.at(2)
-    expect_workers(trogdor, NODE, {})
+    story.expect_workers(trogdor, NODE, {})
 
 
 @trogdor_case("G17", "AgentRestResource.destroyWorker", is_quirk=True)

@@ -1,22 +1,8 @@
 """Cases: what coordinator and agents find out at heartbeats, and what they never do."""
 
 from coordinator_sim.trogdor.contract import Quirks
+from coordinator_sim_conformance.trogdor_cases import story
 from coordinator_sim_conformance.trogdor_cases.case import trogdor_case
-from coordinator_sim_conformance.trogdor_cases.story import (
-    create,
-    create_worker,
-    done,
-    expect,
-    expect_task,
-    expect_tasks,
-    expect_worker,
-    expect_workers,
-    expired,
-    restart_agent,
-    running,
-    worker_done,
-    worker_running,
-)
 from coordinator_sim_conformance.trogdor_cases.task_specs import NODE, no_op, sample
 from coordinator_sim_conformance.trogdor_cases.trogdor import Json, Setup, Trogdor
 
@@ -26,62 +12,62 @@ def worker_is_created_when_its_agent_comes(trogdor: Trogdor) -> None:
     """Each heartbeat tries to create a worker again; the end of the task does not move."""
     trogdor.kill_agent(NODE)
     spec = no_op(start_ms=100, duration_ms=7_500)
-    create(trogdor, "foo", spec)
+    story.create(trogdor, "foo", spec)
 
     trogdor.at(4_500)
     trogdor.start_agent(NODE)
     trogdor.at(5_101)
-    expect_worker(trogdor, NODE, 0, worker_running("foo", spec, 5_100))
+    story.expect_worker(trogdor, NODE, 0, story.worker_running("foo", spec, 5_100))
     trogdor.at(6_101)
-    expect_task(trogdor, "foo", running(spec, 100, "active"))
+    story.expect_task(trogdor, "foo", story.running(spec, 100, "active"))
 
     trogdor.at(7_601)
-    expect_worker(trogdor, NODE, 0, worker_done("foo", spec, 5_100, 7_600))
+    story.expect_worker(trogdor, NODE, 0, story.worker_done("foo", spec, 5_100, 7_600))
 
 
 @trogdor_case("F02", "NodeManager.handleMissingWorkers", setup=Setup(restarts=1))
 def work_begins_again_on_an_agent_that_was_restarted(trogdor: Trogdor) -> None:
     """An agent that forgot a worker gets it again, under its id, and the task runs on."""
     spec = no_op(start_ms=100, duration_ms=60_000)
-    create(trogdor, "foo", spec)
+    story.create(trogdor, "foo", spec)
 
     trogdor.at(2_500)
-    restart_agent(trogdor, NODE)
+    story.restart_agent(trogdor, NODE)
     trogdor.at(3_101)
-    expect_worker(trogdor, NODE, 0, worker_running("foo", spec, 3_100))
+    story.expect_worker(trogdor, NODE, 0, story.worker_running("foo", spec, 3_100))
     trogdor.at(4_101)
-    expect_task(trogdor, "foo", running(spec, 100, "active"))
+    story.expect_task(trogdor, "foo", story.running(spec, 100, "active"))
 
 
 @trogdor_case("F03", "CoordinatorTest.testAgentFailureAndTaskExpiry", setup=Setup(restarts=2))
 def agent_that_comes_after_the_end_expires_the_task(trogdor: Trogdor) -> None:
     """A worker that is created after its task's end expires, and is not created again."""
     spec = no_op(start_ms=100, duration_ms=1_000)
-    create(trogdor, "foo", spec)
+    story.create(trogdor, "foo", spec)
     trogdor.at(500)
     trogdor.kill_agent(NODE)
 
     trogdor.at(3_000)
     trogdor.start_agent(NODE)
     trogdor.at(3_101)
-    expect_worker(trogdor, NODE, 0, expired("foo", spec, 3_100))
+    story.expect_worker(trogdor, NODE, 0, story.expired("foo", spec, 3_100))
     trogdor.at(4_101)
-    over = done(spec, 100, 4_100, status=None, error="worker expired")
-    expect_task(trogdor, "foo", over)
+    over = story.done(spec, 100, 4_100, status=None, error="worker expired")
+    story.expect_task(trogdor, "foo", over)
 
     trogdor.at(4_500)
-    restart_agent(trogdor, NODE)
+    story.restart_agent(trogdor, NODE)
     trogdor.at(7_000)
-    expect_workers(trogdor, NODE, {})
+    story.expect_workers(trogdor, NODE, {})
 
 
 def _agent_lost_at_the_end(trogdor: Trogdor) -> Json:
     spec = sample(start_ms=100, duration_ms=1_900, stopTakesMs=5_000)
-    create(trogdor, "foo", spec)
+    story.create(trogdor, "foo", spec)
     trogdor.at(2_101)
-    expect_task(trogdor, "foo", running(spec, 100, "active"))
+    story.expect_task(trogdor, "foo", story.running(spec, 100, "active"))
     trogdor.at(3_000)
-    restart_agent(trogdor, NODE)
+    story.restart_agent(trogdor, NODE)
     trogdor.at(trogdor.late_ms)
     return spec
 
@@ -97,7 +83,7 @@ def agent_lost_at_the_end_leaves_the_task_running(trogdor: Trogdor) -> None:
     """A task whose agent is lost while its work ends by the duration is RUNNING for ever."""
     spec = _agent_lost_at_the_end(trogdor)
 
-    expect_task(trogdor, "foo", running(spec, 100, "active"))
+    story.expect_task(trogdor, "foo", story.running(spec, 100, "active"))
 
 
 @trogdor_case("F04.2", "NodeManager", quirks=Quirks.FIXED, only_virtual="Kafka's never ends")
@@ -106,12 +92,12 @@ def fixed_agent_lost_at_the_end_ends_the_task(trogdor: Trogdor) -> None:
     spec = _agent_lost_at_the_end(trogdor)
 
     error = f"the agent of {NODE} lost the worker"
-    expect_task(trogdor, "foo", done(spec, 100, 3_100, status="active", error=error))
+    story.expect_task(trogdor, "foo", story.done(spec, 100, 3_100, status="active", error=error))
 
 
 def _agent_that_never_returns(trogdor: Trogdor) -> Json:
     spec = no_op(start_ms=100, duration_ms=1_000)
-    create(trogdor, "foo", spec)
+    story.create(trogdor, "foo", spec)
     trogdor.at(500)
     trogdor.kill_agent(NODE)
     trogdor.at(trogdor.late_ms)
@@ -123,7 +109,7 @@ def agent_that_never_returns_fails_no_task(trogdor: Trogdor) -> None:
     """A task waits for an agent that is gone, for ever and past its end."""
     spec = _agent_that_never_returns(trogdor)
 
-    expect_task(trogdor, "foo", running(spec, 100, "receiving"))
+    story.expect_task(trogdor, "foo", story.running(spec, 100, "receiving"))
 
 
 @trogdor_case("F05.2", "NodeManager", quirks=Quirks.FIXED, only_virtual="Kafka's never ends")
@@ -132,7 +118,9 @@ def fixed_agent_that_never_returns_ends_the_task(trogdor: Trogdor) -> None:
     spec = _agent_that_never_returns(trogdor)
 
     error = f"the agent of {NODE} was not reached"
-    expect_task(trogdor, "foo", done(spec, 100, 11_100, status="receiving", error=error))
+    story.expect_task(
+        trogdor, "foo", story.done(spec, 100, 11_100, status="receiving", error=error)
+    )
 
 
 @trogdor_case(
@@ -144,13 +132,13 @@ def worker_of_nobody_is_stopped_when_seen_twice(trogdor: Trogdor) -> None:
     """A worker that nobody asked for is noted at one heartbeat and stopped at the next."""
     spec = no_op(start_ms=0, duration_ms=60_000)
     trogdor.at(10)
-    create_worker(trogdor, NODE, 77, spec, "rogue")
+    story.create_worker(trogdor, NODE, 77, spec, "rogue")
 
     trogdor.at(1_600)
-    expect_worker(trogdor, NODE, 77, worker_running("rogue", spec, 10))
+    story.expect_worker(trogdor, NODE, 77, story.worker_running("rogue", spec, 10))
     trogdor.at(2_001)
-    expect_worker(trogdor, NODE, 77, worker_done("rogue", spec, 10, 2_000))
-    expect_tasks(trogdor, "")
+    story.expect_worker(trogdor, NODE, 77, story.worker_done("rogue", spec, 10, 2_000))
+    story.expect_tasks(trogdor, "")
 
 
 @trogdor_case(
@@ -163,11 +151,11 @@ def changed_status_reaches_the_task_at_the_next_heartbeat(trogdor: Trogdor) -> N
     """A task shows the status of its worker from the next heartbeat on."""
     statuses = {"1500": {"n": 1}, "2500": {"n": 2}}
     spec = sample(start_ms=100, duration_ms=60_000, statusScript=statuses)
-    create(trogdor, "foo", spec)
+    story.create(trogdor, "foo", spec)
 
     for at_ms, status in ((2_101, {"n": 1}), (3_101, {"n": 2})):
         trogdor.at(at_ms)
-        expect_task(trogdor, "foo", running(spec, 100, status))
+        story.expect_task(trogdor, "foo", story.running(spec, 100, status))
 
 
 @trogdor_case(
@@ -183,7 +171,7 @@ def heartbeats_come_once_a_second(trogdor: Trogdor) -> None:
     """A coordinator asks each agent once a second; the setting for it is read by nobody."""
     trogdor.at(10_500)
 
-    expect("status requests", trogdor.status_requests(NODE), 10)
+    story.expect("status requests", trogdor.status_requests(NODE), 10)
 
 
 @trogdor_case(
@@ -195,8 +183,8 @@ def heartbeats_come_once_a_second(trogdor: Trogdor) -> None:
 def agent_whose_clock_is_ahead_expires_tasks(trogdor: Trogdor) -> None:
     """A task's end is an instant of the coordinator's clock that the agent reads on its own."""
     spec = no_op(start_ms=100, duration_ms=5_000)
-    create(trogdor, "foo", spec)
+    story.create(trogdor, "foo", spec)
 
     trogdor.at(1_101)
-    over = done(spec, 100, 1_100, status=None, error="worker expired")
-    expect_task(trogdor, "foo", over)
+    over = story.done(spec, 100, 1_100, status=None, error="worker expired")
+    story.expect_task(trogdor, "foo", over)

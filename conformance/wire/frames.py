@@ -8,17 +8,11 @@ from kio.serial.errors import SerialError
 
 from coordinator_sim.errors import UnsupportedVersion
 from coordinator_sim_conformance.targets.target import MalformedAnswer
-from coordinator_sim_conformance.wire.kio_bodies import (
-    Json,
-    entity_type,
-    number_of,
-    to_entity,
-    to_json,
-)
+from coordinator_sim_conformance.wire import kio_bodies
 
 
 def request_frame(
-    api: str, version: int, data: Json, *, correlation_id: int, client_id: str | None
+    api: str, version: int, data: kio_bodies.Json, *, correlation_id: int, client_id: str | None
 ) -> bytes:
     """Return a request without its length.
 
@@ -26,11 +20,11 @@ def request_frame(
         UnsupportedVersion: kio has no such message.
         DataError: the version cannot express the body.
     """
-    kind: Any = entity_type(api, version, "Request")
+    kind: Any = kio_bodies.entity_type(api, version, "Request")
     header = kind.__header_schema__
     buffer = BytesIO()
     values = {
-        "request_api_key": number_of(api),
+        "request_api_key": kio_bodies.number_of(api),
         "request_api_version": version,
         "correlation_id": correlation_id,
         "client_id": client_id,
@@ -38,18 +32,18 @@ def request_frame(
     write_header: Any = entity_writer(header)
     write_header(buffer, header(**values))
     write: Any = entity_writer(kind)
-    write(buffer, to_entity(kind, data))
+    write(buffer, kio_bodies.to_entity(kind, data))
     return buffer.getvalue()
 
 
-def answer_of(api: str, version: int, frame: bytes, *, correlation_id: int) -> Json:
+def answer_of(api: str, version: int, frame: bytes, *, correlation_id: int) -> kio_bodies.Json:
     """Return the body of an answer.
 
     Raises:
         UnsupportedVersion: kio has no such message.
         MalformedAnswer: the frame is of another request, malformed, or longer than its message.
     """
-    kind: Any = entity_type(api, version, "Response")
+    kind: Any = kio_bodies.entity_type(api, version, "Response")
     try:
         header, start = entity_reader(kind.__header_schema__)(frame, 0)
         if header.correlation_id != correlation_id:
@@ -66,14 +60,14 @@ def answer_of(api: str, version: int, frame: bytes, *, correlation_id: int) -> J
             f"the answer to {api} of version {version} has {len(frame) - start - size} bytes "
             f"behind its end; {frame.hex()}"
         )
-    return to_json(entity)
+    return kio_bodies.to_json(entity)
 
 
 def has_layout(api: str, version: int) -> bool:
     """Whether requests of that version can be made, and its answers read."""
     try:
-        entity_type(api, version, "Request")
-        entity_type(api, version, "Response")
+        kio_bodies.entity_type(api, version, "Request")
+        kio_bodies.entity_type(api, version, "Response")
     except UnsupportedVersion:
         return False
     return True

@@ -5,14 +5,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from coordinator_sim.errors import CoordinatorSimError, DataError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim_conformance.script.stage import CaseBroken, CaseFailed
+from coordinator_sim_conformance.targets import target
 from coordinator_sim_conformance.targets.reach import Reach
-from coordinator_sim_conformance.targets.target import (
-    Call,
-    ConnectionEnded,
-    Json,
-    MalformedAnswer,
-    Unsupported,
-)
 
 if TYPE_CHECKING:
     from coordinator_sim_conformance.wire.links import Link
@@ -69,7 +63,7 @@ class Story:
             Unsupported: the API is not offered.
         """
         if api not in self.reach.versions:
-            raise Unsupported(f"{api} is not offered")
+            raise target.Unsupported(f"{api} is not offered")
         low, high = self.reach.versions[api]
         return range(low, high + 1)
 
@@ -78,7 +72,7 @@ class Story:
         low, high = self.reach.versions.get(api, (0, -1))
         return [version for version in range(low, high + 1) if is_known(api, version)]
 
-    def ask(self, api: str, version: int, data: Json) -> Json:
+    def ask(self, api: str, version: int, data: target.Json) -> target.Json:
         """Send a request and return its answer.
 
         Raises:
@@ -87,14 +81,14 @@ class Story:
         """
         try:
             answer = self.link.ask(api, version, data, client_id=_CLIENT)
-        except (ConnectionEnded, DataError, MalformedAnswer) as problem:
+        except (target.ConnectionEnded, DataError, target.MalformedAnswer) as problem:
             self.close()
             self.say(f"{api} {version}", str(problem))
             raise Unanswered(str(problem)) from None
         self.say(f"{api} {version}", ", ".join(map(name_of_error, errors_of(answer))))
         return answer
 
-    def frame(self, api: str, version: int, data: Json) -> bytes:
+    def frame(self, api: str, version: int, data: target.Json) -> bytes:
         """Return a request as bytes, to be changed.
 
         Raises:
@@ -105,17 +99,17 @@ class Story:
 
         return request_frame(api, version, data, correlation_id=1, client_id=_CLIENT)
 
-    def told(self, api: str, frame: bytes) -> Json:
+    def told(self, api: str, frame: bytes) -> target.Json:
         """Send bytes that have to be answered as version 0 of an API is; return the answer.
 
         Raises:
             Unanswered: no answer came, or one of another layout.
         """
-        call = Call(call_id=1, api=api, version=0, data={}, client_id=_CLIENT)
+        call = target.Call(call_id=1, api=api, version=0, data={}, client_id=_CLIENT)
         try:
             self.link.send_bytes(call, frame, is_answered=True)
             answer = self.link.next_answer()
-        except (ConnectionEnded, DataError, MalformedAnswer) as problem:
+        except (target.ConnectionEnded, DataError, target.MalformedAnswer) as problem:
             self.close()
             self.say(f"{api}, to be answered as 0", str(problem))
             raise Unanswered(str(problem)) from None
@@ -135,7 +129,7 @@ class Story:
             What happened instead; empty if it ended so.
         """
         link = self.reach.opened()
-        call = Call(call_id=1, api=api, version=version, data={}, client_id=_CLIENT)
+        call = target.Call(call_id=1, api=api, version=version, data={}, client_id=_CLIENT)
         try:
             link.send_bytes(call, frame, length)
             came = link.end_within(self.reach.patience_s)
@@ -179,7 +173,7 @@ class Story:
         if not known:
             return _NO_ID
         if not self._topic_id:
-            data: Json = {
+            data: target.Json = {
                 "topics": [{"topicId": _NO_ID, "name": self.topic}],
                 "allowAutoTopicCreation": False,
                 "includeTopicAuthorizedOperations": False,

@@ -7,14 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
+from coordinator_sim.assignors import subscriptions
 from coordinator_sim.assignors.contract import AssignorMember, RebalanceProtocol, TopicRacks
-from coordinator_sim.assignors.subscriptions import (
-    is_rack_aware,
-    member_racks,
-    member_sort_key,
-    members_in_map_order,
-    subscribed_topics,
-)
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
@@ -53,7 +47,7 @@ class _TopicState:
         self._quota, self._extra = divmod(len(partitions), len(members)) if members else (0, 0)
         present = [rack for rack in self.members.values() if rack is not None]
         self.racks = [frozenset(racks) for racks in partitions] if present else []
-        self.needs_racks = bool(present) and is_rack_aware(present, self.racks)
+        self.needs_racks = bool(present) and subscriptions.is_rack_aware(present, self.racks)
 
     def racks_match(self, member: str, partition: int) -> bool:
         """Whether the racks allow the member the partition; a member without rack always."""
@@ -104,7 +98,7 @@ class RangeAssignor:
 
         Source: RangeAssignor.assignPartitions.
         """
-        ordered = members_in_map_order(members)
+        ordered = subscriptions.members_in_map_order(members)
         states = _topic_states(topics, ordered)
         assignment: _Assignment = {member.member_id: [] for member in ordered}
         use_racks = any(state.needs_racks for state in states)
@@ -123,14 +117,14 @@ def _any_member(member: str, partition: int) -> bool:  # noqa: ARG001  the shape
 
 
 def _topic_states(topics: TopicRacks, ordered: Sequence[AssignorMember]) -> list[_TopicState]:
-    rack_of = member_racks(ordered)
+    rack_of = subscriptions.member_racks(ordered)
     subscribers: dict[str, list[str]] = {}
-    for member in sorted(ordered, key=member_sort_key):
+    for member in sorted(ordered, key=subscriptions.member_sort_key):
         for topic in dict.fromkeys(member.subscription.topics):
             subscribers.setdefault(topic, []).append(member.member_id)
     return [
         _TopicState(topic, partitions, subscribers[topic], rack_of)
-        for topic, partitions in subscribed_topics(topics, ordered).items()
+        for topic, partitions in subscriptions.subscribed_topics(topics, ordered).items()
     ]
 
 

@@ -10,19 +10,7 @@ SimpleHomogeneousAssignmentBuilder.java.
 from collections.abc import Iterable
 from typing import Final
 
-from coordinator_sim.assignors.share_contract import (
-    Dealing,
-    Held,
-    ShareMember,
-    ShareTopics,
-    Sharing,
-    Target,
-    fair_counts,
-    held,
-    in_map_order,
-    new_indexes,
-    wanted_sharing,
-)
+from coordinator_sim.assignors import share_contract
 from coordinator_sim.assignors.share_simple_mixed import assign_mixed
 from coordinator_sim.kafka.orders.iteration_order import JavaHashSet, integer_hash, uuid_hash
 from coordinator_sim.kafka.orders.java_map import JavaHashMap, roomy_capacity
@@ -35,8 +23,11 @@ _Place = tuple[bytes, int]
 
 
 def assign_simple(
-    members: Iterable[ShareMember], topics: ShareTopics, *, is_homogeneous: bool
-) -> dict[str, Target]:
+    members: Iterable[share_contract.ShareMember],
+    topics: share_contract.ShareTopics,
+    *,
+    is_homogeneous: bool,
+) -> dict[str, share_contract.Target]:
     """What each member of a share group shall have.
 
     Args:
@@ -47,7 +38,7 @@ def assign_simple(
     Returns:
         Members that are not in it shall have nothing.
     """
-    ordered = in_map_order(members)
+    ordered = share_contract.in_map_order(members)
     if not ordered:
         return {}
     if is_homogeneous:
@@ -81,7 +72,9 @@ class _Alike:
         "_work",
     )
 
-    def __init__(self, members: list[ShareMember], topics: ShareTopics) -> None:
+    def __init__(
+        self, members: list[share_contract.ShareMember], topics: share_contract.ShareTopics
+    ) -> None:
         count = len(members)
         self._members = members
         self._subscribed = frozenset(members[0].subscribed)
@@ -90,10 +83,10 @@ class _Alike:
             for topic_id in members[0].subscribed
             for index in topics.partitions(topic_id)
         ]
-        self._sharing = wanted_sharing(count, len(self._wanted))
-        self._counts = fair_counts(count, self._sharing, len(self._wanted))
-        self._old = [held(member.assigned) for member in members]
-        self._work = Sharing(self._old)
+        self._sharing = share_contract.wanted_sharing(count, len(self._wanted))
+        self._counts = share_contract.fair_counts(count, self._sharing, len(self._wanted))
+        self._old = [share_contract.held(member.assigned) for member in members]
+        self._work = share_contract.Sharing(self._old)
         room = roomy_capacity(count)
         self._of_place: JavaHashMap[_Place, JavaHashSet[int]] = JavaHashMap(
             _place_hash, capacity=roomy_capacity(len(self._wanted))
@@ -102,7 +95,7 @@ class _Alike:
         self._unfilled = JavaHashSet(integer_hash, capacity=room)
         self._overfilled = JavaHashSet(integer_hash, capacity=room)
 
-    def run(self) -> dict[str, Target]:
+    def run(self) -> dict[str, share_contract.Target]:
         """Take away what nobody should have, or has too often; then deal the rest."""
         for place, old in enumerate(self._old):
             self._look_at(place, old)
@@ -111,11 +104,11 @@ class _Alike:
         for partition, places in self._of_place.items():
             self._thin_out(partition, places)
         for partition in self._wanted:
-            self._of_place.compute(partition, new_indexes)
+            self._of_place.compute(partition, share_contract.new_indexes)
         self._deal()
         return self._work.targets(self._members)
 
-    def _look_at(self, place: int, old: Held) -> None:
+    def _look_at(self, place: int, old: share_contract.Held) -> None:
         """Count what a member has; topics that are not subscribed to are taken away.
 
         Source: revokeUnassignablePartitions.
@@ -127,7 +120,7 @@ class _Alike:
                 continue
             for index in partitions:
                 count += 1
-                self._of_place.compute((topic_id, index), new_indexes).add(place)
+                self._of_place.compute((topic_id, index), share_contract.new_indexes).add(place)
                 self._of_member.setdefault(place, _new_places()).add((topic_id, index))
                 if count >= self._counts[place]:
                     self._work.changeable(place)
@@ -163,7 +156,7 @@ class _Alike:
 
     def _deal(self) -> None:
         """Give partitions to members with too little. Source: assignRemainingPartitions."""
-        dealing = Dealing(self._unfilled)
+        dealing = share_contract.Dealing(self._unfilled)
         if dealing.is_over:
             return
         for partition, places in self._of_place.items():
@@ -180,7 +173,7 @@ class _Alike:
                 return
 
 
-def _take(assigned: Held, partition: _Place) -> bool:
+def _take(assigned: share_contract.Held, partition: _Place) -> bool:
     """Take a partition away; whether it was there."""
     partitions = assigned.get(partition[0])
     if partitions is None or partition[1] not in partitions:

@@ -10,25 +10,16 @@ Source: kafka 4.2 to 4.4, group-coordinator/.../assignor/SimpleHeterogeneousAssi
 
 from collections.abc import Sequence
 
-from coordinator_sim.assignors.share_contract import (
-    Dealing,
-    Held,
-    ShareMember,
-    ShareTopics,
-    Sharing,
-    Target,
-    fair_counts,
-    held,
-    new_indexes,
-    wanted_sharing,
-)
+from coordinator_sim.assignors import share_contract
 from coordinator_sim.kafka.orders.iteration_order import JavaHashSet, integer_hash, uuid_hash
 from coordinator_sim.kafka.orders.java_map import JavaHashMap, roomy_capacity
 
 _Indexes = JavaHashMap[int, JavaHashSet[int]]
 
 
-def assign_mixed(members: Sequence[ShareMember], topics: ShareTopics) -> dict[str, Target]:
+def assign_mixed(
+    members: Sequence[share_contract.ShareMember], topics: share_contract.ShareTopics
+) -> dict[str, share_contract.Target]:
     """Each member's target, by id; empty when no subscribed topic exists.
 
     Args:
@@ -43,8 +34,8 @@ def assign_mixed(members: Sequence[ShareMember], topics: ShareTopics) -> dict[st
             places.setdefault(topic_id, []).append(place)
     if not len(subscribed):
         return {}
-    old = [held(member.assigned) for member in members]
-    work = Sharing(old)
+    old = [share_contract.held(member.assigned) for member in members]
+    work = share_contract.Sharing(old)
     for topic_id in subscribed:
         _OfTopic(topic_id, topics.partitions(topic_id), places[topic_id], old, work).run()
     return work.targets(members)
@@ -70,16 +61,16 @@ class _OfTopic:
         topic_id: bytes,
         wanted: list[int],
         members: list[int],
-        old: Sequence[Held],
-        work: Sharing,
+        old: Sequence[share_contract.Held],
+        work: share_contract.Sharing,
     ) -> None:
         self._topic_id = topic_id
         self._wanted = wanted
         self._members = members
         self._old = old
         self._work = work
-        self._sharing = wanted_sharing(len(members), len(wanted))
-        fair = fair_counts(len(members), self._sharing, len(wanted))
+        self._sharing = share_contract.wanted_sharing(len(members), len(wanted))
+        fair = share_contract.fair_counts(len(members), self._sharing, len(wanted))
         self._counts = dict(zip(members, fair, strict=True))
         self._of_partition: _Indexes = JavaHashMap(
             integer_hash, capacity=roomy_capacity(len(wanted))
@@ -90,8 +81,8 @@ class _OfTopic:
         """Take away what members have too much of or share too widely; then deal the rest."""
         for place, old in enumerate(self._old):
             for index in old.get(self._topic_id) or ():
-                self._of_partition.compute(index, new_indexes).add(place)
-                self._of_member.compute(place, new_indexes).add(index)
+                self._of_partition.compute(index, share_contract.new_indexes).add(place)
+                self._of_member.compute(place, share_contract.new_indexes).add(index)
         for place, indexes in self._of_member.items():
             self._relieve(place, indexes)
         for index, places in self._of_partition.items():
@@ -142,14 +133,14 @@ class _OfTopic:
         for member in self._members:
             if len(self._of_member.get(member) or ()) < self._counts[member]:
                 unfilled.add(member)
-        dealing = Dealing(unfilled)
+        dealing = share_contract.Dealing(unfilled)
         for index, places in self._of_partition.items():
             missing = self._sharing - len(places)
             while missing > 0 and (place := dealing.next_place()) is not None:
                 if place in places:
                     continue
                 self._work.give(place, self._topic_id, index)
-                mine = self._of_member.compute(place, new_indexes)
+                mine = self._of_member.compute(place, share_contract.new_indexes)
                 mine.add(index)
                 missing -= 1
                 dealing.given(place, has_enough=len(mine) >= self._counts[place])

@@ -7,19 +7,12 @@ internals/AbstractStickyAssignor.java.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from coordinator_sim.assignors import user_data
 from coordinator_sim.assignors.contract import AssignorMember, RebalanceProtocol, TopicRacks
 from coordinator_sim.assignors.sticky_constrained import ConstrainedAssignment
 from coordinator_sim.assignors.sticky_general import GeneralAssignment
 from coordinator_sim.assignors.sticky_ownership import Racks, settle_ownership
 from coordinator_sim.assignors.subscriptions import members_in_map_order, subscribed_topics
-from coordinator_sim.assignors.user_data import (
-    DEFAULT_GENERATION,
-    MemberData,
-    decode_cooperative_generation,
-    decode_sticky_user_data,
-    encode_cooperative_user_data,
-    encode_sticky_user_data,
-)
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 
@@ -35,9 +28,9 @@ class _StickyEngine:
 
     __slots__ = ("_max_generation", "_read_member_data")
 
-    def __init__(self, read_member_data: Callable[[Subscription], MemberData]) -> None:
+    def __init__(self, read_member_data: Callable[[Subscription], user_data.MemberData]) -> None:
         self._read_member_data = read_member_data
-        self._max_generation = DEFAULT_GENERATION
+        self._max_generation = user_data.DEFAULT_GENERATION
 
     def assign(
         self, topics: TopicRacks, members: Sequence[AssignorMember]
@@ -73,7 +66,7 @@ class StickyAssignor:
     def __init__(self) -> None:
         self._engine = _StickyEngine(_sticky_member_data)
         self._partitions: tuple[TopicPartition, ...] | None = None
-        self._generation_id = DEFAULT_GENERATION
+        self._generation_id = user_data.DEFAULT_GENERATION
 
     @property
     def name(self) -> str:
@@ -89,7 +82,7 @@ class StickyAssignor:
         """Return the last assignment with its generation; None before the first one."""
         if self._partitions is None:
             return None
-        return encode_sticky_user_data(self._partitions, self._generation_id)
+        return user_data.encode_sticky_user_data(self._partitions, self._generation_id)
 
     def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:
         """Remember this member's assignment."""
@@ -114,7 +107,7 @@ class CooperativeStickyAssignor:
 
     def __init__(self) -> None:
         self._engine = _StickyEngine(_cooperative_member_data)
-        self._generation_id = DEFAULT_GENERATION
+        self._generation_id = user_data.DEFAULT_GENERATION
 
     @property
     def name(self) -> str:
@@ -128,7 +121,7 @@ class CooperativeStickyAssignor:
 
     def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:  # noqa: ARG002  contract
         """Return the generation of the last assignment; -1 before the first one."""
-        return encode_cooperative_user_data(self._generation_id)
+        return user_data.encode_cooperative_user_data(self._generation_id)
 
     def on_assignment(self, assignment: ConsumerAssignment, generation_id: int) -> None:  # noqa: ARG002  contract
         """Remember the generation; the owned partitions travel in the subscription."""
@@ -152,16 +145,16 @@ class CooperativeStickyAssignor:
         return assignment
 
 
-def _sticky_member_data(subscription: Subscription) -> MemberData:
-    return decode_sticky_user_data(subscription.user_data)
+def _sticky_member_data(subscription: Subscription) -> user_data.MemberData:
+    return user_data.decode_sticky_user_data(subscription.user_data)
 
 
-def _cooperative_member_data(subscription: Subscription) -> MemberData:
+def _cooperative_member_data(subscription: Subscription) -> user_data.MemberData:
     """Read cooperative member data. Source: CooperativeStickyAssignor.memberData."""
     if subscription.generation_id >= 0:
-        return MemberData(subscription.owned_partitions, subscription.generation_id)
-    generation_id = decode_cooperative_generation(subscription.user_data)
-    return MemberData(subscription.owned_partitions, generation_id)
+        return user_data.MemberData(subscription.owned_partitions, subscription.generation_id)
+    generation_id = user_data.decode_cooperative_generation(subscription.user_data)
+    return user_data.MemberData(subscription.owned_partitions, generation_id)
 
 
 def _transferring(

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator_sim import __version__
-from coordinator_sim.cli.arguments import (
-    ProcessingOption,
-    ProcessingTimeOption,
-    TraceFormat,
-    find_scenario,
-    parse_settings,
-    parse_variety,
-    run_folder,
-)
+from coordinator_sim.cli import arguments
 from coordinator_sim.cli.broker_log import write_broker_log
 from coordinator_sim.cli.bug_option import RunBugOption, bugs_of_command
 from coordinator_sim.cli.metrics import print_metrics
@@ -117,9 +109,9 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Run directory; out/NAME/1, 2 ... by default.")
     ] = None,
-    format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
-        TraceFormat.PARQUET
-    ),
+    format_: Annotated[
+        arguments.TraceFormat, typer.Option("--format", help="Form of the trace.")
+    ] = (arguments.TraceFormat.PARQUET),
     log_dir: LogDirOption = None,
     shuffle_ties: ShuffleTiesOption = False,
     verbose: VerboseOption = False,
@@ -129,8 +121,8 @@ def run(
     metrics: MetricsOption = False,
     work: WorkOption = False,
     varied: VariedOption = False,
-    processing: ProcessingOption = "",
-    processing_ms: ProcessingTimeOption = "",
+    processing: arguments.ProcessingOption = "",
+    processing_ms: arguments.ProcessingTimeOption = "",
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
     assignor_java: AssignorJavaOption = None,
@@ -159,7 +151,7 @@ def run(
         typer.echo(headline(simulation))
         print_bugs(bugs)
         typer.echo(f"{found.title}\n")
-    with run_folder(out, Path("out") / found.name) as directory:
+    with arguments.run_folder(out, Path("out") / found.name) as directory:
         events, elided = simulate_visibly(simulation, directory, format_, log_dir, request_log)
     verdicts = check_all(events, circumstances_of(found))
     lines = None if broker_log is None else write_broker_log(events, found.profile, broker_log)
@@ -198,8 +190,8 @@ def prepare(
 
     from coordinator_sim.sim.scenario.scenario import with_assignor, with_client, with_settings
 
-    settings = parse_settings(pairs or [])
-    scenario = with_settings(find_scenario(name), settings)
+    settings = arguments.parse_settings(pairs or [])
+    scenario = with_settings(arguments.find_scenario(name), settings)
     options = dict(settings)
     if assignor:
         scenario = with_assignor(scenario, assignor)
@@ -218,7 +210,7 @@ def prepare(
 def simulate_visibly(
     simulation: Simulation,
     directory: Path,
-    trace_format: TraceFormat,
+    trace_format: arguments.TraceFormat,
     log_dir: Path | None,
     request_log: Path | None = None,
 ) -> "tuple[list[TraceEvent], Elided | None]":
@@ -306,7 +298,7 @@ def with_variety(simulation: Simulation, processing: str, processing_ms: str) ->
 
     from coordinator_sim.sim.scenario import variants
 
-    asked = parse_variety(processing, processing_ms)
+    asked = arguments.parse_variety(processing, processing_ms)
     scenario = simulation.scenario
     if scenario.variety is None:
         scenario = variants.with_variety(scenario, asked)

@@ -9,41 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from coordinator_sim.cli import serve_options
 from coordinator_sim.cli.bug_option import ServeBugOption, bugs_of_command
 from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
     AssignorProcessOption,
     register_given,
-)
-from coordinator_sim.cli.serve_options import (
-    MAX_PARTITIONS,
-    AcceptLossOption,
-    AdvertisedOption,
-    BrokersOption,
-    ClockOption,
-    ConfigOption,
-    ControlHostOption,
-    ControlPortOption,
-    ControlTokenOption,
-    FeatureOption,
-    FsyncOption,
-    HostOption,
-    ListenersOption,
-    LogDirOption,
-    NoControlOption,
-    OverwriteOption,
-    PcapOption,
-    PortOption,
-    ProfileOption,
-    ReadyOption,
-    SeedOption,
-    SetOption,
-    TlsOption,
-    TopicsOption,
-    TraceOption,
-    UserOption,
-    UsersFileOption,
 )
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.releases import RELEASES
@@ -68,34 +40,34 @@ _GARBAGE_THRESHOLDS: Final = (10_000, 10, 10)
 
 
 def serve(
-    host: HostOption = "127.0.0.1",
-    port: PortOption = 9092,
-    brokers: BrokersOption = 1,
-    profile: ProfileOption = RELEASES[-1],
-    topics: TopicsOption = "",
-    seed: SeedOption = 0,
-    clock: ClockOption = "wall",
-    listeners: ListenersOption = "",
-    advertised_listeners: AdvertisedOption = "",
-    config: ConfigOption = None,
-    set_: SetOption = None,
-    feature: FeatureOption = None,
-    user: UserOption = None,
-    users_file: UsersFileOption = None,
-    tls_cert: TlsOption = None,
-    tls_key: TlsOption = None,
-    tls_ca: TlsOption = None,
-    control_host: ControlHostOption = "127.0.0.1",
-    control_port: ControlPortOption = 0,
-    control_token: ControlTokenOption = "",
-    no_control: NoControlOption = False,
-    ready_file: ReadyOption = None,
-    trace: TraceOption = None,
-    pcap: PcapOption = None,
-    overwrite: OverwriteOption = False,
-    log_dir: LogDirOption = None,
-    fsync: FsyncOption = "never",
-    accept_loss: AcceptLossOption = False,
+    host: serve_options.HostOption = "127.0.0.1",
+    port: serve_options.PortOption = 9092,
+    brokers: serve_options.BrokersOption = 1,
+    profile: serve_options.ProfileOption = RELEASES[-1],
+    topics: serve_options.TopicsOption = "",
+    seed: serve_options.SeedOption = 0,
+    clock: serve_options.ClockOption = "wall",
+    listeners: serve_options.ListenersOption = "",
+    advertised_listeners: serve_options.AdvertisedOption = "",
+    config: serve_options.ConfigOption = None,
+    set_: serve_options.SetOption = None,
+    feature: serve_options.FeatureOption = None,
+    user: serve_options.UserOption = None,
+    users_file: serve_options.UsersFileOption = None,
+    tls_cert: serve_options.TlsOption = None,
+    tls_key: serve_options.TlsOption = None,
+    tls_ca: serve_options.TlsOption = None,
+    control_host: serve_options.ControlHostOption = "127.0.0.1",
+    control_port: serve_options.ControlPortOption = 0,
+    control_token: serve_options.ControlTokenOption = "",
+    no_control: serve_options.NoControlOption = False,
+    ready_file: serve_options.ReadyOption = None,
+    trace: serve_options.TraceOption = None,
+    pcap: serve_options.PcapOption = None,
+    overwrite: serve_options.OverwriteOption = False,
+    log_dir: serve_options.LogDirOption = None,
+    fsync: serve_options.FsyncOption = "never",
+    accept_loss: serve_options.AcceptLossOption = False,
     bug: ServeBugOption = None,
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
@@ -322,8 +294,10 @@ def _parse_topics(text: str) -> dict[str, int]:
         partitions = java_int(count, bits=64)
         if not name or partitions is None or partitions < 1:
             raise ConfigError(f"--topics {part!r}: write NAME:PARTITIONS, such as orders:6")
-        if partitions > MAX_PARTITIONS:
-            raise ConfigError(f"--topics {part!r}: at most {MAX_PARTITIONS} partitions")
+        if partitions > serve_options.MAX_PARTITIONS:
+            raise ConfigError(
+                f"--topics {part!r}: at most {serve_options.MAX_PARTITIONS} partitions"
+            )
         try:
             check_topic_name(name)
         except ConfigError as error:

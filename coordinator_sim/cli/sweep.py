@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator_sim.cli.arguments import (
-    ProcessingOption,
-    ProcessingTimeOption,
-    SeedsOption,
-    local_only,
-    parse_variety,
-)
+from coordinator_sim.cli import arguments
 from coordinator_sim.cli.lengths import parse_length
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
@@ -41,7 +35,7 @@ ScenariosOption = Annotated[
     typer.Argument(
         help="Catalogue names and scenario files, or one grid.toml; by default all of the "
         "catalogue that can be compared.",
-        callback=local_only,
+        callback=arguments.local_only,
     ),
 ]
 OutOption = Annotated[
@@ -84,9 +78,9 @@ DEFAULT_SEEDS = 3
 def sweep(
     scenarios: ScenariosOption = None,
     out: OutOption = "out/sweep",
-    seeds: SeedsOption = DEFAULT_SEEDS,
-    processing: ProcessingOption = "",
-    processing_ms: ProcessingTimeOption = "",
+    seeds: arguments.SeedsOption = DEFAULT_SEEDS,
+    processing: arguments.ProcessingOption = "",
+    processing_ms: arguments.ProcessingTimeOption = "",
     processing_times: ProcessingTimesOption = "",
     assignors: AssignorsOption = "",
     memberships: MembershipsOption = "",
@@ -127,7 +121,7 @@ def sweep(
         asked = asked_for(
             named,
             seeds,
-            variety=parse_variety(processing, processing_ms),
+            variety=arguments.parse_variety(processing, processing_ms),
             processing_times=parse_times(processing_times),
             assignors=assignors,
             memberships=memberships,

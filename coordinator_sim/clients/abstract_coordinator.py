@@ -7,14 +7,8 @@ that maps each answer to its handler.
 Source: kafka trunk, clients/.../consumer/internals/AbstractCoordinator.java.
 """
 
+from coordinator_sim.clients import exceptions
 from coordinator_sim.clients.effects import Closed, Effects
-from coordinator_sim.clients.exceptions import (
-    DISCONNECT,
-    ILLEGAL_STATE,
-    RETRIABLE,
-    WAKEUP,
-    exception_name,
-)
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.clients.join_group import MAX_REASON_LENGTH, JoinGroup
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
@@ -93,7 +87,7 @@ class AbstractCoordinator(JoinGroup):
         if self._wait is Wait.CALLBACK or self._call is AppCall.CLOSED:
             raise InvariantViolation(f"close while {self._wait.value} and {self._call.value}")
         if self._call is not AppCall.NONE:
-            self._end_call(now_ms, WAKEUP)
+            self._end_call(now_ms, exceptions.WAKEUP)
         self._begin_call(AppCall.CLOSE, now_ms + timeout_ms)
         self._begin_close(now_ms)
         return self._settle(now_ms)
@@ -183,7 +177,7 @@ class AbstractCoordinator(JoinGroup):
 
     def _on_leave_group(self, pending: PendingRequest, response: LeaveGroupResponse) -> None:
         if len(response.members) > 1:
-            pending.future.fail(ILLEGAL_STATE)
+            pending.future.fail(exceptions.ILLEGAL_STATE)
             return
         error = response.error_code
         if error is ErrorCode.NONE and response.members:
@@ -191,7 +185,7 @@ class AbstractCoordinator(JoinGroup):
         if error is ErrorCode.NONE:
             pending.future.complete()
         else:
-            pending.future.fail(exception_name(error))
+            pending.future.fail(exceptions.exception_name(error))
 
     def _on_other_response(self, pending: PendingRequest, response: Response, now_ms: int) -> None:
         """Handle an answer to a request of a subclass.
@@ -211,17 +205,17 @@ class AbstractCoordinator(JoinGroup):
         match pending.kind:
             case RequestKind.METADATA:
                 self._metadata.failed(now_ms, self._metadata_backoff_ms)
-                if error not in RETRIABLE:
+                if error not in exceptions.RETRIABLE:
                     self._interrupt(error, now_ms)
                 return
             case RequestKind.LOOKUP:
-                if error not in RETRIABLE:
+                if error not in exceptions.RETRIABLE:
                     self._fatal_lookup_error = error
                 pending.future.fail(error)
                 return
             case _:
                 pass
-        if error == DISCONNECT and pending.node_id == self._coordinator:
+        if error == exceptions.DISCONNECT and pending.node_id == self._coordinator:
             self._mark_coordinator_unknown(now_ms, disconnected=True)
         if pending.kind is RequestKind.HEARTBEAT:
             if pending is self._beat:

@@ -10,17 +10,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Unpack
 
+from coordinator_sim.clients import effects
 from coordinator_sim.clients.background_requests import BackgroundRequests, ConsumerSetup
 from coordinator_sim.clients.client_traits import ClientTraits
 from coordinator_sim.clients.config import ConsumerConfig
-from coordinator_sim.clients.effects import (
-    CallbackKind,
-    Closed,
-    CommitCompleted,
-    Effects,
-    PollReturned,
-    RunCallback,
-)
 from coordinator_sim.clients.exceptions import WAKEUP
 from coordinator_sim.clients.network import (
     FOREVER,
@@ -35,7 +28,7 @@ from coordinator_sim.messages.requests import Response
 class PendingCallback(NamedTuple):
     """A callback that the application has not run yet, and its continuation."""
 
-    kind: CallbackKind
+    kind: effects.CallbackKind
     partitions: tuple[TopicPartition, ...]
     then: Callable[[int], None]
 
@@ -131,7 +124,7 @@ class BackgroundPort(BackgroundRequests, ABC):
         """The one alarm to arm; None when only an event from outside can matter."""
         return self._deadline_ms if self._deadline_ms < FOREVER else None
 
-    def poll(self, now_ms: int, timeout_ms: int) -> Effects:
+    def poll(self, now_ms: int, timeout_ms: int) -> effects.Effects:
         """Begin the application's poll; the first one starts the client. Ends with `PollReturned`.
 
         Raises:
@@ -147,24 +140,24 @@ class BackgroundPort(BackgroundRequests, ABC):
         self._on_poll(now_ms)
         return self._settle(now_ms, woken=False)
 
-    def expire(self, now_ms: int) -> Effects:
+    def expire(self, now_ms: int) -> effects.Effects:
         """Fire every deadline up to now."""
         if self._is_closed():
             return ()
         return self._settle(now_ms, woken=self._fire_due(now_ms))
 
-    def on_connected(self, node_id: int, now_ms: int) -> Effects:
+    def on_connected(self, node_id: int, now_ms: int) -> effects.Effects:
         """Send what waited for this connection."""
         self._net.on_connected(node_id)
         return self._settle(now_ms)
 
-    def on_disconnected(self, node_id: int, now_ms: int) -> Effects:
+    def on_disconnected(self, node_id: int, now_ms: int) -> effects.Effects:
         """Fail the requests of this connection."""
         self._on_link_broken(node_id, now_ms)
         self._net.on_disconnected(node_id, now_ms)
         return self._settle(now_ms)
 
-    def on_response(self, correlation_id: int, response: Response, now_ms: int) -> Effects:
+    def on_response(self, correlation_id: int, response: Response, now_ms: int) -> effects.Effects:
         """Handle an answer; unknown ids are ignored."""
         pending = self._net.take(correlation_id)
         if pending is None:
@@ -173,10 +166,10 @@ class BackgroundPort(BackgroundRequests, ABC):
         return self._settle(now_ms)
 
     @abstractmethod
-    def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> effects.Effects:
         """Handle an answer that is not the one to the oldest request of its connection."""
 
-    def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:
+    def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> effects.Effects:
         """Continue after an application callback; an exception it raised is ignored.
 
         Raises:
@@ -190,18 +183,18 @@ class BackgroundPort(BackgroundRequests, ABC):
         callback.then(now_ms)
         return self._settle(now_ms)
 
-    def wakeup(self, now_ms: int) -> Effects:
+    def wakeup(self, now_ms: int) -> effects.Effects:
         """End the poll in progress, or the next one at once; a callback completes first."""
         self._wakeup_requested = True
         return self._settle(now_ms, woken=False)
 
-    def fetch_completed(self, now_ms: int) -> Effects:
+    def fetch_completed(self, now_ms: int) -> effects.Effects:
         """Return from a poll that only waits for records."""
         if self.awaits_records:
             self._end_poll(now_ms)
         return self._settle(now_ms, woken=False)
 
-    def positions_found(self, found: Mapping[TopicPartition, int], now_ms: int) -> Effects:
+    def positions_found(self, found: Mapping[TopicPartition, int], now_ms: int) -> effects.Effects:
         """Adopt the answer to `ResetPositions`; ignored where a position is known by now."""
         for partition, offset in found.items():
             if partition in self._assigned and self._assigned[partition] is None:
@@ -210,7 +203,7 @@ class BackgroundPort(BackgroundRequests, ABC):
 
     def commit(
         self, offsets: Mapping[TopicPartition, int], *, sync: bool, now_ms: int
-    ) -> tuple[int, Effects]:
+    ) -> tuple[int, effects.Effects]:
         """Commit the offsets; the commit ends with `CommitCompleted` and the returned token.
 
         Only the application knows whether it waits for the end (`sync`).
@@ -221,10 +214,10 @@ class BackgroundPort(BackgroundRequests, ABC):
         if offsets:
             self._commit_for_application(token, dict(sorted(offsets.items())), now_ms)
         else:
-            self._out.append(CommitCompleted(token=token))
+            self._out.append(effects.CommitCompleted(token=token))
         return token, self._settle(now_ms)
 
-    def subscribe(self, topics: Sequence[str], now_ms: int) -> Effects:
+    def subscribe(self, topics: Sequence[str], now_ms: int) -> effects.Effects:
         """Replace the subscription and rejoin."""
         self._subscription = tuple(sorted(dict.fromkeys(topics)))
         self._metadata.wanted_topics = self._subscription
@@ -232,7 +225,7 @@ class BackgroundPort(BackgroundRequests, ABC):
         self._on_subscription_changed(now_ms)
         return self._settle(now_ms)
 
-    def close(self, now_ms: int, timeout_ms: int) -> Effects:
+    def close(self, now_ms: int, timeout_ms: int) -> effects.Effects:
         """Leave the group where the client would; ends with `Closed`.
 
         Raises:
@@ -255,7 +248,7 @@ class BackgroundPort(BackgroundRequests, ABC):
 
     def _enqueue_callback(
         self,
-        kind: CallbackKind,
+        kind: effects.CallbackKind,
         partitions: Sequence[TopicPartition],
         then: Callable[[int], None],
     ) -> None:
@@ -271,7 +264,7 @@ class BackgroundPort(BackgroundRequests, ABC):
         self._callback_token = self._next_token
         self._next_token += 1
         self._out.append(
-            RunCallback(
+            effects.RunCallback(
                 token=self._callback_token,
                 kind=self._callback.kind,
                 partitions=self._callback.partitions,
@@ -296,17 +289,17 @@ class BackgroundPort(BackgroundRequests, ABC):
         self._call_deadline_ms = FOREVER
         self._on_poll_ended(now_ms)
         error, self._poll_error = self._poll_error, None
-        self._out.append(PollReturned(error))
+        self._out.append(effects.PollReturned(error))
 
     def _finish_close(self) -> None:
         self._call = AppCall.CLOSED
         self._net.close()
         self._callbacks.clear()
-        self._out.append(Closed())
+        self._out.append(effects.Closed())
 
     # The loop.
 
-    def _settle(self, now_ms: int, *, woken: bool = True) -> Effects:
+    def _settle(self, now_ms: int, *, woken: bool = True) -> effects.Effects:
         """Let the group's thread run as far as it can; return the requested effects.
 
         Args:

@@ -8,38 +8,21 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from coordinator_sim.clients import exceptions
 from coordinator_sim.clients.abstract_coordinator import AbstractCoordinator
 from coordinator_sim.clients.effects import CommitCompleted
-from coordinator_sim.clients.exceptions import (
-    COMMIT_FAILED,
-    COORDINATOR_NOT_AVAILABLE,
-    FENCED_INSTANCE_ID,
-    ILLEGAL_ARGUMENT,
-    KAFKA,
-    REBALANCE_IN_PROGRESS,
-    RETRIABLE,
-    RETRIABLE_COMMIT_FAILED,
-    TIMEOUT,
-    exception_name,
-)
 from coordinator_sim.clients.generation import NO_GENERATION, Generation, MemberState
 from coordinator_sim.clients.network import Future, PendingRequest, RequestKind
 from coordinator_sim.clients.port_core import Continuation, Wait
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages import offset_fetch
 from coordinator_sim.messages.find_coordinator import FindCoordinatorResponse
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
-)
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
 )
 from coordinator_sim.messages.requests import Response
 
@@ -110,7 +93,7 @@ class OffsetCommits(AbstractCoordinator):
         if not lookup.done:
             return None
         self._lookup = None
-        if lookup.error is not None and lookup.error not in RETRIABLE:
+        if lookup.error is not None and lookup.error not in exceptions.RETRIABLE:
             return lookup.error
         self._metadata.request_update()
         return None
@@ -123,7 +106,7 @@ class OffsetCommits(AbstractCoordinator):
     def _fail_unsent_commits(self) -> None:
         waiting, self._unsent_commits = self._unsent_commits, []
         for commit in waiting:
-            commit.future.fail(RETRIABLE_COMMIT_FAILED)
+            commit.future.fail(exceptions.RETRIABLE_COMMIT_FAILED)
             self._async_commits.append(commit)
         self._settle_commits()
 
@@ -135,9 +118,9 @@ class OffsetCommits(AbstractCoordinator):
         self._async_commits = [c for c in self._async_commits if not c.future.done]
         for commit in finished:
             error = commit.future.error
-            if error is not None and error in RETRIABLE:
-                error = RETRIABLE_COMMIT_FAILED
-            if error == FENCED_INSTANCE_ID:
+            if error is not None and error in exceptions.RETRIABLE:
+                error = exceptions.RETRIABLE_COMMIT_FAILED
+            if error == exceptions.FENCED_INSTANCE_ID:
                 self._async_commit_fenced = True
             if commit.token is not None or error is not None:
                 self._completed_commits.append((commit.token, error))
@@ -148,11 +131,11 @@ class OffsetCommits(AbstractCoordinator):
         Source: kafka trunk, ConsumerCoordinator.invokeCompletedOffsetCommitCallbacks.
         """
         if self._async_commit_fenced:
-            return FENCED_INSTANCE_ID
+            return exceptions.FENCED_INSTANCE_ID
         for token, error in self._completed_commits:
             if token is not None:
                 self._out.append(CommitCompleted(token=token, error=error))
-            elif error == RETRIABLE_COMMIT_FAILED:
+            elif error == exceptions.RETRIABLE_COMMIT_FAILED:
                 self._next_auto_commit_ms = now_ms + self._config.retry_backoff_ms
         self._completed_commits.clear()
         return None
@@ -197,7 +180,7 @@ class OffsetCommits(AbstractCoordinator):
 
     def _commit_coordinator_ready(self, ready: bool, now_ms: int) -> None:
         if not ready:
-            self._commit_sync_ended(TIMEOUT, now_ms)
+            self._commit_sync_ended(exceptions.TIMEOUT, now_ms)
             return
         future = self._commit_future = Future()
         self._send_offset_commit(self._commit_offsets, future, now_ms)
@@ -211,15 +194,15 @@ class OffsetCommits(AbstractCoordinator):
         if fenced is not None:
             self._commit_sync_ended(fenced, now_ms)
         elif future is None or not future.done:
-            self._commit_sync_ended(TIMEOUT, now_ms)
-        elif future.error is None or future.error not in RETRIABLE:
+            self._commit_sync_ended(exceptions.TIMEOUT, now_ms)
+        elif future.error is None or future.error not in exceptions.RETRIABLE:
             self._commit_sync_ended(future.error, now_ms)
         else:
             self._retry_commit(self._commit_round, now_ms)
 
     def _retry_commit(self, resume: Continuation, now_ms: int) -> None:
         if now_ms >= self._call_deadline_ms:
-            self._commit_sync_ended(TIMEOUT, now_ms)
+            self._commit_sync_ended(exceptions.TIMEOUT, now_ms)
             return
         backoff_ms = self._config.retry_backoff().backoff_ms(
             self._commit_attempts, self._jitter, site="commit-backoff", key=self._client_id
@@ -268,11 +251,15 @@ class OffsetCommits(AbstractCoordinator):
         if not offsets:
             future.complete()
         elif self._coordinator_unknown(now_ms) or node_id is None:
-            future.fail(COORDINATOR_NOT_AVAILABLE)
+            future.fail(exceptions.COORDINATOR_NOT_AVAILABLE)
         elif min(offsets.values()) < 0:
-            future.fail(ILLEGAL_ARGUMENT)
+            future.fail(exceptions.ILLEGAL_ARGUMENT)
         elif self._is_group_subscribed() and self._state is not MemberState.STABLE:
-            future.fail(REBALANCE_IN_PROGRESS if self._state in _REBALANCING else COMMIT_FAILED)
+            future.fail(
+                exceptions.REBALANCE_IN_PROGRESS
+                if self._state in _REBALANCING
+                else exceptions.COMMIT_FAILED
+            )
         else:
             generation = self._generation if self._is_group_subscribed() else NO_GENERATION
             pending = PendingRequest(
@@ -317,7 +304,7 @@ class OffsetCommits(AbstractCoordinator):
                     self._settle_commits()
                     return
         if denied:
-            future.fail(exception_name(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            future.fail(exceptions.exception_name(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         else:
             future.complete()
         self._settle_commits()
@@ -338,19 +325,21 @@ class OffsetCommits(AbstractCoordinator):
                 self._mark_coordinator_unknown(now_ms)
             case ErrorCode.FENCED_INSTANCE_ID:
                 if not unchanged:
-                    return REBALANCE_IN_PROGRESS if preparing else COMMIT_FAILED
+                    return (
+                        exceptions.REBALANCE_IN_PROGRESS if preparing else exceptions.COMMIT_FAILED
+                    )
             case ErrorCode.REBALANCE_IN_PROGRESS:
                 self.request_rejoin("offset commit failed since group is already rebalancing")
             case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
                 if not unchanged and preparing:
-                    return REBALANCE_IN_PROGRESS
+                    return exceptions.REBALANCE_IN_PROGRESS
                 # QUIRK: while completing a newer rebalance a late error of the old generation
                 # resets the new one; Java guards PREPARING_REBALANCE only.
                 self._reset_state_and_rejoin(
                     f"encountered {code.name} from OFFSET_COMMIT response",
                     reset_member_id=code is ErrorCode.UNKNOWN_MEMBER_ID,
                 )
-                return COMMIT_FAILED
+                return exceptions.COMMIT_FAILED
             case (
                 ErrorCode.GROUP_AUTHORIZATION_FAILED
                 | ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -360,8 +349,8 @@ class OffsetCommits(AbstractCoordinator):
             ):
                 pass
             case _:
-                return KAFKA
-        return exception_name(code)
+                return exceptions.KAFKA
+        return exceptions.exception_name(code)
 
     # OffsetFetch.
 
@@ -372,11 +361,11 @@ class OffsetCommits(AbstractCoordinator):
         for topic, partition in partitions:
             by_topic.setdefault(topic, []).append(partition)
         wanted = tuple(
-            OffsetFetchRequestTopics(topic, partition_indexes=tuple(ps))
+            offset_fetch.OffsetFetchRequestTopics(topic, partition_indexes=tuple(ps))
             for topic, ps in by_topic.items()
         )
-        request = OffsetFetchRequest(
-            groups=(OffsetFetchRequestGroup(group_id=self._group_id, topics=wanted),),
+        request = offset_fetch.OffsetFetchRequest(
+            groups=(offset_fetch.OffsetFetchRequestGroup(group_id=self._group_id, topics=wanted),),
             require_stable=True,
         )
         pending = PendingRequest(
@@ -385,24 +374,26 @@ class OffsetCommits(AbstractCoordinator):
         self._net.send(pending, self._config.request_timeout_ms, now_ms)
 
     def _on_offset_fetch(
-        self, pending: PendingRequest, response: OffsetFetchResponse, now_ms: int
+        self, pending: PendingRequest, response: offset_fetch.OffsetFetchResponse, now_ms: int
     ) -> None:
         """Keep the offsets of the one requested group, or fail as the error table says."""
         group = next((g for g in response.groups if g.group_id == self._group_id), None)
         if group is None:
-            pending.future.fail(KAFKA)
+            pending.future.fail(exceptions.KAFKA)
             return
         error = group.error_code
         if error is not ErrorCode.NONE:
             if error in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR):
                 self._mark_coordinator_unknown(now_ms)
-            name = exception_name(error)
-            known = name in RETRIABLE or error is ErrorCode.GROUP_AUTHORIZATION_FAILED
-            pending.future.fail(name if known else KAFKA)
+            name = exceptions.exception_name(error)
+            known = name in exceptions.RETRIABLE or error is ErrorCode.GROUP_AUTHORIZATION_FAILED
+            pending.future.fail(name if known else exceptions.KAFKA)
             return
         self._on_fetched_offsets(pending.future, group)
 
-    def _on_fetched_offsets(self, future: Future, group: OffsetFetchResponseGroup) -> None:
+    def _on_fetched_offsets(
+        self, future: Future, group: offset_fetch.OffsetFetchResponseGroup
+    ) -> None:
         offsets: dict[TopicPartition, int] = {}
         denied = unstable = False
         for topic in group.topics:
@@ -417,12 +408,12 @@ class OffsetCommits(AbstractCoordinator):
                     case ErrorCode.UNSTABLE_OFFSET_COMMIT:
                         unstable = True
                     case _:
-                        future.fail(KAFKA)
+                        future.fail(exceptions.KAFKA)
                         return
         if denied:
-            future.fail(exception_name(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            future.fail(exceptions.exception_name(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         elif unstable:
-            future.fail(exception_name(ErrorCode.UNSTABLE_OFFSET_COMMIT))
+            future.fail(exceptions.exception_name(ErrorCode.UNSTABLE_OFFSET_COMMIT))
         else:
             self._fetched_offsets = offsets
             future.complete()
@@ -431,7 +422,7 @@ class OffsetCommits(AbstractCoordinator):
         match pending.kind, response:
             case RequestKind.COMMIT, OffsetCommitResponse():
                 self._on_offset_commit(pending, response, now_ms)
-            case RequestKind.OFFSET_FETCH, OffsetFetchResponse():
+            case RequestKind.OFFSET_FETCH, offset_fetch.OffsetFetchResponse():
                 self._on_offset_fetch(pending, response, now_ms)
             case _:
                 super()._on_other_response(pending, response, now_ms)

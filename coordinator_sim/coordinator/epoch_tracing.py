@@ -39,26 +39,13 @@ from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
+from coordinator_sim.trace import epoch_members, epoch_records
 from coordinator_sim.trace.epoch_batches import load, told_by
 from coordinator_sim.trace.epoch_groups import (
     GROUP_TYPE,
     SCANNED,
     EpochGroupStory,
     EpochValue,
-)
-from coordinator_sim.trace.epoch_members import (
-    Part,
-    assignment_bytes,
-    held,
-    id_text,
-    tasks_part,
-)
-from coordinator_sim.trace.epoch_records import (
-    CONSUMER,
-    SHARE,
-    STREAMS,
-    TYPE_OF_KEY,
-    group_of,
 )
 from coordinator_sim.trace.events import Event
 
@@ -120,12 +107,12 @@ def _by_group(records: tuple[LogRecord, ...]) -> dict[str, tuple[str, list[LogRe
     types: dict[str, str] = {}
     for record in records:
         key = record.key
-        group_type = TYPE_OF_KEY.get(type(key))
+        group_type = epoch_records.TYPE_OF_KEY.get(type(key))
         if group_type is not None:
-            types[group_of(key)] = group_type
+            types[epoch_records.group_of(key)] = group_type
         elif not isinstance(key, GroupMetadataKey):
             continue
-        found.setdefault(group_of(key), []).append(record)
+        found.setdefault(epoch_records.group_of(key), []).append(record)
     return {group_id: (types[group_id], found[group_id]) for group_id in found if group_id in types}
 
 
@@ -136,7 +123,7 @@ def _had_members(partition: Partition, group_id: str) -> bool:
 
 def _topic_name(trace: Trace, topic_id: bytes) -> str:
     topic = trace.topics.by_id.get(topic_id)
-    return id_text(topic_id) if topic is None else topic.name
+    return epoch_members.id_text(topic_id) if topic is None else topic.name
 
 
 def _story(trace: Trace, partition: Partition, group_id: str, group_type: str) -> EpochGroupStory:
@@ -191,7 +178,7 @@ def trace_id_assigned(
         client_id=context.client_id,
         client_host=context.client_host,
         session_timeout_ms=request.session_timeout_ms,
-        attrs={GROUP_TYPE: CONSUMER},
+        attrs={GROUP_TYPE: epoch_records.CONSUMER},
     )
 
 
@@ -298,7 +285,9 @@ def trace_heartbeat_answer(
         return
     assignment, attrs = None, _holder(trace, request, response.error_code)
     if assigned is not None:
-        assignment = assignment_bytes(assigned.owned, lambda each: _topic_name(trace, each))
+        assignment = epoch_members.assignment_bytes(
+            assigned.owned, lambda each: _topic_name(trace, each)
+        )
         attrs |= assigned.copies()
     if isinstance(response, StreamsGroupHeartbeatResponse) and response.status:
         attrs["status"] = ",".join(StatusCode(each.status_code).name for each in response.status)
@@ -314,20 +303,24 @@ def trace_heartbeat_answer(
     )
 
 
-def _assigned_part(response: EpochAnswer) -> Part | None:
+def _assigned_part(response: EpochAnswer) -> epoch_members.Part | None:
     """What an answer gives; None where it leaves all as it is."""
     if isinstance(response, StreamsGroupHeartbeatResponse):
         roles = (response.active_tasks, response.standby_tasks, response.warmup_tasks)
         if roles == (None, None, None):
             return None
-        return tasks_part(*(each or () for each in roles))
-    return None if response.assignment is None else Part(held(response.assignment.topic_partitions))
+        return epoch_members.tasks_part(*(each or () for each in roles))
+    return (
+        None
+        if response.assignment is None
+        else epoch_members.Part(epoch_members.held(response.assignment.topic_partitions))
+    )
 
 
 _TYPES: Final = {
-    ConsumerGroupHeartbeatRequest: CONSUMER,
-    ShareGroupHeartbeatRequest: SHARE,
-    StreamsGroupHeartbeatRequest: STREAMS,
+    ConsumerGroupHeartbeatRequest: epoch_records.CONSUMER,
+    ShareGroupHeartbeatRequest: epoch_records.SHARE,
+    StreamsGroupHeartbeatRequest: epoch_records.STREAMS,
 }
 
 

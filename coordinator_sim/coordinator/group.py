@@ -22,18 +22,10 @@ from coordinator_sim.coordinator.subscriptions import (
     subscriptions_of,
 )
 from coordinator_sim.errors import IllegalTransition, InvariantViolation, OperationAborted
+from coordinator_sim.kafka import states
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.table_order import HashOrder
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.states import (
-    AWAITING_SYNC,
-    DEAD,
-    EMPTY,
-    PREDECESSORS,
-    PREPARING_REBALANCE,
-    STABLE,
-    GroupState,
-)
 from coordinator_sim.messages.group_records import GroupMetadataValue, MemberMetadata
 from coordinator_sim.messages.join_group import JoinGroupResponseMember
 from coordinator_sim.trace.events import Event, RebalanceReason
@@ -41,13 +33,13 @@ from coordinator_sim.trace.events import Event, RebalanceReason
 __all__ = ["Group", "Member", "Protocols"]
 
 _TRANSITIONS: Final = {
-    PREPARING_REBALANCE: Event.PREPARE_REBALANCE,
-    AWAITING_SYNC: Event.JOIN_COMPLETE,
-    STABLE: Event.GROUP_STABLE,
-    EMPTY: Event.GROUP_EMPTY,
-    DEAD: Event.GROUP_DEAD,
+    states.PREPARING_REBALANCE: Event.PREPARE_REBALANCE,
+    states.AWAITING_SYNC: Event.JOIN_COMPLETE,
+    states.STABLE: Event.GROUP_STABLE,
+    states.EMPTY: Event.GROUP_EMPTY,
+    states.DEAD: Event.GROUP_DEAD,
 }
-_CAN_REBALANCE: Final = PREDECESSORS[PREPARING_REBALANCE]
+_CAN_REBALANCE: Final = states.PREDECESSORS[states.PREPARING_REBALANCE]
 
 
 class GroupRuntime(Protocol):
@@ -104,8 +96,8 @@ class Group(MemberTable):
         self.runtime = runtime
         self.group_id = group_id
         self.offsets_partition = offsets_partition
-        self.state = EMPTY
-        self.previous_state = DEAD
+        self.state = states.EMPTY
+        self.previous_state = states.DEAD
         self.current_state_timestamp_ms = runtime.wall_clock.shown_ms(runtime.now_ms)
         self.generation_id = 0
         self.protocol_type: str | None = None
@@ -134,7 +126,7 @@ class Group(MemberTable):
 
     def is_preparing(self) -> bool:
         """Whether the join phase is under way."""
-        return self.state is PREPARING_REBALANCE
+        return self.state is states.PREPARING_REBALANCE
 
     def has_all_joined(self) -> bool:
         """Whether every member has a parked JoinGroup and no handed-out id is outstanding."""
@@ -146,7 +138,7 @@ class Group(MemberTable):
 
     def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether a member offering these could be in the group. Source: supportsProtocols."""
-        if self.state is EMPTY:
+        if self.state is states.EMPTY:
             if self.runtime.profile.empty_group_takes_any_protocol:
                 return True
             return bool(protocol_type) and bool(protocols)
@@ -355,7 +347,7 @@ class Group(MemberTable):
     def begin_rebalance(self, reason: RebalanceReason, text: str) -> None:
         """Leave the current generation and wait for every member to rejoin."""
         self.pending_sync.clear()
-        self._transition(PREPARING_REBALANCE, reason, text)
+        self._transition(states.PREPARING_REBALANCE, reason, text)
 
     def begin_generation(self) -> None:
         """Count up the generation and wait for the leader's assignment, or for members.
@@ -369,19 +361,19 @@ class Group(MemberTable):
         self.subscriptions = subscriptions_of(
             self.protocol_type, self.protocol_name, self.members.values()
         )
-        self._transition(AWAITING_SYNC if self.members else EMPTY)
+        self._transition(states.AWAITING_SYNC if self.members else states.EMPTY)
 
     def stabilise(self) -> None:
         """The assignment is stored and handed out."""
-        self._transition(STABLE)
+        self._transition(states.STABLE)
 
     def die(self) -> None:
         """The group is unloaded."""
-        self._transition(DEAD)
+        self._transition(states.DEAD)
 
     def bury(self) -> None:
         """The group is removed, and the trace was told why."""
-        self._transition(DEAD, is_told=True)
+        self._transition(states.DEAD, is_told=True)
 
     def restore(self, value: GroupMetadataValue) -> None:
         """Take over a stored generation; the members are added by the caller.
@@ -396,11 +388,11 @@ class Group(MemberTable):
         self.protocol_name = value.protocol
         self.leader_id = value.leader
         self.current_state_timestamp_ms = value.current_state_timestamp
-        self.state = STABLE if value.members else EMPTY
+        self.state = states.STABLE if value.members else states.EMPTY
 
     def _transition(
         self,
-        to: GroupState,
+        to: states.GroupState,
         reason: RebalanceReason | None = None,
         text: str | None = None,
         *,
@@ -413,16 +405,16 @@ class Group(MemberTable):
 
         Source: ClassicGroup.transitionTo.
         """
-        if self.state not in PREDECESSORS[to]:
+        if self.state not in states.PREDECESSORS[to]:
             raise IllegalTransition(f"{self.group_id}: {self.state.value} to {to.value}")
         self.previous_state = self.state
         self.state = to
         runtime = self.runtime
         self.current_state_timestamp_ms = runtime.wall_clock.shown_ms(runtime.now_ms)
         timers = runtime.timers
-        if to is PREPARING_REBALANCE:
+        if to is states.PREPARING_REBALANCE:
             timers.cancel(TimerKey(TimerKind.SYNC, self.group_id))
-        elif to is not STABLE:
+        elif to is not states.STABLE:
             timers.cancel(TimerKey(TimerKind.JOIN, self.group_id))
         if self.runtime.tracing and not is_told:
             self._tell_transition(reason, text)

@@ -13,18 +13,7 @@ from typing import Any, Final, Protocol
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
 from coordinator_sim.clock.wall_clock import TRUE
-from coordinator_sim.coordinator.contract import (
-    NOTHING,
-    AppendPolicy,
-    Assignors,
-    CoordinatorConfig,
-    CoordinatorResult,
-    IdSource,
-    Persister,
-    Reply,
-    TopicRights,
-    TransactionVerifier,
-)
+from coordinator_sim.coordinator import contract
 from coordinator_sim.coordinator.counters import Counters
 from coordinator_sim.coordinator.effects import (
     NO_EFFECT,
@@ -178,22 +167,22 @@ class Runtime:
 
     def __init__(
         self,
-        config: CoordinatorConfig,
+        config: contract.CoordinatorConfig,
         profile: Profile,
-        ids: IdSource,
-        append_policy: AppendPolicy | None,
-        verifier: TransactionVerifier | None = None,
+        ids: contract.IdSource,
+        append_policy: contract.AppendPolicy | None,
+        verifier: contract.TransactionVerifier | None = None,
         *,
         writes: Writes,
     ) -> None:
         self.config = config
-        self._group_configs: dict[str, CoordinatorConfig] = {}
-        self.topic_rights: TopicRights | None = None
+        self._group_configs: dict[str, contract.CoordinatorConfig] = {}
+        self.topic_rights: contract.TopicRights | None = None
         self.counters = Counters()
         self.profile = profile
         self.writes = writes
         self.ids = ids
-        self.assignors = Assignors()
+        self.assignors = contract.Assignors()
         self.append_policy = append_policy
         self.verifier = verifier
         self.hold_high_watermark = config.hold_high_watermark
@@ -218,8 +207,8 @@ class Runtime:
         self.stories: dict[str, EpochGroupStory] = {}
         self._write_seq = 0
         self._call_seq = 0
-        self.persister: Persister | None = None
-        self._replies: list[Reply] = []
+        self.persister: contract.Persister | None = None
+        self._replies: list[contract.Reply] = []
         self._batches: list[LogBatch] = []
         self._events: list[TraceEvent] = []
         self._asked: list[PersisterCall] = []
@@ -236,7 +225,9 @@ class Runtime:
     # -- settings --------------------------------------------------------------------------
 
     def configure(
-        self, config: CoordinatorConfig, groups: Mapping[str, CoordinatorConfig | None]
+        self,
+        config: contract.CoordinatorConfig,
+        groups: Mapping[str, contract.CoordinatorConfig | None],
     ) -> None:
         """Go by other settings from now on; timers that run already stay as they are armed."""
         self.config = config
@@ -246,7 +237,7 @@ class Runtime:
             else:
                 self._group_configs[group_id] = own
 
-    def config_of(self, group_id: str) -> CoordinatorConfig:
+    def config_of(self, group_id: str) -> contract.CoordinatorConfig:
         """The settings of one group, which may have some of its own."""
         return self._group_configs.get(group_id, self.config)
 
@@ -275,7 +266,7 @@ class Runtime:
 
     # -- what leaves -----------------------------------------------------------------------
 
-    def take(self) -> CoordinatorResult:
+    def take(self) -> contract.CoordinatorResult:
         """Everything gathered since the last call, once what is scheduled has run.
 
         A scheduled step may schedule more. Terminates: each request is resumed at most once.
@@ -284,8 +275,10 @@ class Runtime:
             self.run_scheduled()
         replies, batches, events, asked = self._replies, self._batches, self._events, self._asked
         if not (replies or batches or events or asked):
-            return NOTHING
-        result = CoordinatorResult(tuple(replies), tuple(batches), tuple(events), tuple(asked))
+            return contract.NOTHING
+        result = contract.CoordinatorResult(
+            tuple(replies), tuple(batches), tuple(events), tuple(asked)
+        )
         asked.clear()
         replies.clear()
         batches.clear()
@@ -309,7 +302,7 @@ class Runtime:
 
     def reply(self, token: int, response: Response) -> None:
         """Send a response; the caller tells the trace."""
-        self._replies.append(Reply(token, response))
+        self._replies.append(contract.Reply(token, response))
 
     def ask_persister(self, request: InitializeState | DeleteState, asker: AsksPersister) -> None:
         """Ask the share coordinator for something; the answer comes now, or with a later verb."""
@@ -346,7 +339,7 @@ class Runtime:
         parked.is_answered = True
         if isinstance(response, JoinGroupResponse):
             response = numbered(response, self.profile.join_error_generation)
-        self._replies.append(Reply(parked.context.token, response, internal_topics))
+        self._replies.append(contract.Reply(parked.context.token, response, internal_topics))
         if self.tracing:
             trace_response(self, parked, response)
 

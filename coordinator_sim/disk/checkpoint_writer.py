@@ -6,13 +6,7 @@ them before another one gets its name.
 
 from collections.abc import Container, Iterable, Mapping
 
-from coordinator_sim.disk.checkpoints import (
-    HIGH_WATERMARKS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-    TopicPartitionOffsets,
-    offsets_checkpoint_bytes,
-)
+from coordinator_sim.disk import checkpoints
 from coordinator_sim.disk.file_store import FileStore
 from coordinator_sim.disk.files import Files
 from coordinator_sim.disk.inventory import PartitionEntry
@@ -43,7 +37,7 @@ class CheckpointWriter:
             OSError: The checkpoint could not be written; the old one is unchanged.
         """
         self._left.log_starts[place] = offset
-        self._write(LOG_STARTS, self._left.log_starts)
+        self._write(checkpoints.LOG_STARTS, self._left.log_starts)
 
     def make_room(self, place: Place, there: Container[Place]) -> None:
         """Remove a partition that is about to be created, and all deleted ones.
@@ -60,8 +54,8 @@ class CheckpointWriter:
         """
         left = self._left
         for name, offsets in (
-            (LOG_STARTS, left.log_starts),
-            (RECOVERY_POINTS, left.recovery_points),
+            (checkpoints.LOG_STARTS, left.log_starts),
+            (checkpoints.RECOVERY_POINTS, left.recovery_points),
         ):
             if place in offsets:
                 for gone in [each for each in offsets if each not in there]:
@@ -91,11 +85,11 @@ class CheckpointWriter:
             left.recovery_points[place] = store.flushed_offset
             left.ends[place] = store.next_offset
         for name, offsets in (
-            (RECOVERY_POINTS, left.recovery_points),
-            (LOG_STARTS, left.log_starts),
-            (HIGH_WATERMARKS, left.ends),
+            (checkpoints.RECOVERY_POINTS, left.recovery_points),
+            (checkpoints.LOG_STARTS, left.log_starts),
+            (checkpoints.HIGH_WATERMARKS, left.ends),
         ):
             self._write(name, {place: at for place, at in offsets.items() if place in there})
 
-    def _write(self, name: str, offsets: TopicPartitionOffsets) -> None:
-        self._files.replace(f"{self._path}/{name}", offsets_checkpoint_bytes(offsets))
+    def _write(self, name: str, offsets: checkpoints.TopicPartitionOffsets) -> None:
+        self._files.replace(f"{self._path}/{name}", checkpoints.offsets_checkpoint_bytes(offsets))

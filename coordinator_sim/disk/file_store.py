@@ -10,27 +10,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from coordinator_sim.disk.checkpoints import (
-    LEADER_EPOCHS,
-    PARTITION_METADATA,
-    epochs_checkpoint_bytes,
-    partition_metadata_bytes,
-    producers_of_snapshot,
-    snapshot_bytes,
-)
+from coordinator_sim.disk import checkpoints
 from coordinator_sim.disk.files import OpenFiles, put_aside_name
 from coordinator_sim.disk.segment_file import SegmentFile
 from coordinator_sim.disk.store_hooks import StoreHooks
-from coordinator_sim.log.contract import (
-    AbortedTransaction,
-    EpochStart,
-    KeptState,
-    Keys,
-    ProducerEntry,
-    SegmentInfo,
-    SegmentSettings,
-    StoredSpan,
-)
+from coordinator_sim.log import contract
 from coordinator_sim.log.indexes import ABORTED_ENTRY, aborted_bytes
 
 SIDE_FILES: Final = (".index", ".timeindex", ".txnindex")
@@ -81,7 +65,7 @@ class FileStore:
         self,
         folder: str,
         open_files: OpenFiles,
-        settings: SegmentSettings = SegmentSettings(),  # noqa: B008 - it cannot change
+        settings: contract.SegmentSettings = contract.SegmentSettings(),  # noqa: B008 - it cannot change
         *,
         topic_id: bytes | None = None,
     ) -> None:
@@ -92,14 +76,16 @@ class FileStore:
         self.learns_epochs = self.expects_snapshot = False
         self._segments: list[SegmentFile] = []
         self._bases: list[int] = []
-        self._aborted: list[AbortedTransaction] = []
-        self._epochs: list[EpochStart] = []
+        self._aborted: list[contract.AbortedTransaction] = []
+        self._epochs: list[contract.EpochStart] = []
         self._snapshots: list[int] = []
         self._unflushed_since_ms: int | None = None
         self.log_start_offset = self.flushed_offset = 0
         self.sync_always = self.is_closed = False
         if open_files.files.make_folder(folder) and topic_id is not None:
-            self._write(PARTITION_METADATA, partition_metadata_bytes(topic_id))
+            self._write(
+                checkpoints.PARTITION_METADATA, checkpoints.partition_metadata_bytes(topic_id)
+            )
 
     # -- opening -----------------------------------------------------------------------------
 
@@ -107,8 +93,8 @@ class FileStore:
         self,
         segments: Sequence[SegmentFile],
         *,
-        aborted: Iterable[AbortedTransaction] = (),
-        epochs: Iterable[EpochStart] = (),
+        aborted: Iterable[contract.AbortedTransaction] = (),
+        epochs: Iterable[contract.EpochStart] = (),
         snapshots: Iterable[int] = (),
     ) -> None:
         """Take over the contents of the folder.
@@ -131,7 +117,7 @@ class FileStore:
         """Offset after the last record."""
         return self._segments[-1].next_offset
 
-    def kept(self) -> KeptState:
+    def kept(self) -> contract.KeptState:
         """Return the state kept beside the batches; see `SegmentStore.kept`."""
         expected, self.expects_snapshot = self.expects_snapshot, False
         offset, producers = self._newest_snapshot()
@@ -139,7 +125,7 @@ class FileStore:
             path = self._path(f"{self.next_offset:020d}.snapshot")
             self._tell_mended(f"{path}: missing; producers are learned from the batches")
         self._forget_aborted(offset)
-        return KeptState(
+        return contract.KeptState(
             offset=offset,
             log_start_offset=self.log_start_offset,
             producers=producers,
@@ -147,13 +133,15 @@ class FileStore:
             aborted=tuple(self._aborted),
         )
 
-    def _newest_snapshot(self) -> tuple[int, tuple[ProducerEntry, ...]]:
+    def _newest_snapshot(self) -> tuple[int, tuple[contract.ProducerEntry, ...]]:
         """The newest readable snapshot inside the log; damaged ones and others are removed."""
         while self._snapshots:
             offset = self._snapshots[-1]
             path = self._path(f"{offset:020d}.snapshot")
             if self.log_start_offset < offset <= self.next_offset:
-                producers = producers_of_snapshot(self._open_files.files.read_whole(path) or b"")
+                producers = checkpoints.producers_of_snapshot(
+                    self._open_files.files.read_whole(path) or b""
+                )
                 if producers is not None:
                     return offset, producers
                 self._tell_mended(f"{path}: damaged, removed; an older snapshot or the batches do")
@@ -170,9 +158,9 @@ class FileStore:
     def append(
         self,
         data: bytes,
-        spans: Sequence[StoredSpan],
+        spans: Sequence[contract.StoredSpan],
         now_ms: int,
-        keys: Keys = (),  # noqa: ARG002 - of the contract
+        keys: contract.Keys = (),  # noqa: ARG002 - of the contract
     ) -> int | None:
         """Append whole batches; see `SegmentStore.append`.
 
@@ -199,7 +187,9 @@ class FileStore:
                 self.hooks.waiting()
         return rolled
 
-    def make_room(self, size_bytes: int, spans: Sequence[StoredSpan], now_ms: int) -> int | None:
+    def make_room(
+        self, size_bytes: int, spans: Sequence[contract.StoredSpan], now_ms: int
+    ) -> int | None:
         """Roll the segment if the batches need it; see `SegmentStore.make_room`."""
         if not self._segments[-1].is_due(size_bytes, spans, now_ms):
             return None
@@ -235,7 +225,7 @@ class FileStore:
         self._segments.append(segment)
         self._bases.append(base_offset)
 
-    def configure(self, settings: SegmentSettings) -> None:
+    def configure(self, settings: contract.SegmentSettings) -> None:
         """Use other settings from now on; see `SegmentStore.configure`."""
         self._settings = settings
         for segment in self._segments:
@@ -262,20 +252,22 @@ class FileStore:
                 return found
         return b""
 
-    def segments(self) -> Sequence[SegmentInfo]:
+    def segments(self) -> Sequence[contract.SegmentInfo]:
         """Return all segments; see `SegmentStore.segments`."""
         return [segment.info() for segment in self._segments]
 
-    def aborted(self, from_offset: int, before_offset: int) -> Sequence[AbortedTransaction]:
+    def aborted(
+        self, from_offset: int, before_offset: int
+    ) -> Sequence[contract.AbortedTransaction]:
         """Return aborted transactions of a range. Source: TransactionIndex.collectAbortedTxns."""
         first = bisect_left(self._aborted, from_offset, key=_last_offset)
         return tuple(one for one in self._aborted[first:] if one.first_offset < before_offset)
 
     # -- beside the batches ------------------------------------------------------------------
 
-    def keep_producers(self, offset: int, producers: Sequence[ProducerEntry]) -> None:
+    def keep_producers(self, offset: int, producers: Sequence[contract.ProducerEntry]) -> None:
         """Write a snapshot of producers; older ones stay only at the base offsets of segments."""
-        self._write(f"{offset:020d}.snapshot", snapshot_bytes(producers))
+        self._write(f"{offset:020d}.snapshot", checkpoints.snapshot_bytes(producers))
         bases = set(self._bases)
         for old in self._snapshots:
             if old not in bases and old != offset:
@@ -283,16 +275,16 @@ class FileStore:
         kept = [old for old in self._snapshots if old in bases and old < offset]
         self._snapshots = [*kept, offset]
 
-    def keep_epochs(self, epochs: Sequence[EpochStart]) -> None:
+    def keep_epochs(self, epochs: Sequence[contract.EpochStart]) -> None:
         """Write the leader epochs; see `SegmentStore.keep_epochs`."""
-        self._write(LEADER_EPOCHS, epochs_checkpoint_bytes(epochs))
+        self._write(checkpoints.LEADER_EPOCHS, checkpoints.epochs_checkpoint_bytes(epochs))
         self._epochs = list(epochs)
         if self.learns_epochs:
             self.learns_epochs = False
-            path = self._path(LEADER_EPOCHS)
+            path = self._path(checkpoints.LEADER_EPOCHS)
             self._tell_mended(f"{path}: missing or damaged; made anew from the batches")
 
-    def keep_aborted(self, transaction: AbortedTransaction) -> None:
+    def keep_aborted(self, transaction: contract.AbortedTransaction) -> None:
         """Write an aborted transaction; see `SegmentStore.keep_aborted`."""
         base = self._base_of(transaction.last_offset)
         before = len(self._aborted) - bisect_left(self._aborted, base, key=_last_offset)
@@ -367,8 +359,8 @@ class FileStore:
         self,
         base_offsets: Sequence[int],
         data: bytes,
-        spans: Sequence[StoredSpan],
-        aborted: Sequence[AbortedTransaction] | None = None,
+        spans: Sequence[contract.StoredSpan],
+        aborted: Sequence[contract.AbortedTransaction] | None = None,
     ) -> None:
         """Replace segments atomically: after a crash either the old or the new ones are there.
 
@@ -404,9 +396,9 @@ class FileStore:
     def _write_cleaned(
         self,
         base_offset: int,
-        aborted: Sequence[AbortedTransaction],
+        aborted: Sequence[contract.AbortedTransaction],
         data: bytes,
-        spans: Sequence[StoredSpan],
+        spans: Sequence[contract.StoredSpan],
     ) -> tuple[str, ...]:
         """Write the files of a segment as `.cleaned`, which the next opening removes after a crash.
 
@@ -495,5 +487,5 @@ class FileStore:
         self._open_files.files.replace(self._path(name), data)
 
 
-def _last_offset(transaction: AbortedTransaction) -> int:
+def _last_offset(transaction: contract.AbortedTransaction) -> int:
     return transaction.last_offset

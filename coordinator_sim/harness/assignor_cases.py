@@ -14,13 +14,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from coordinator_sim.assignors.contract import (
-    AssignmentFailed,
-    AssignorMember,
-    ConnectAssignmentPlan,
-    ConnectMember,
-    WorkerLoad,
-)
+from coordinator_sim.assignors import contract
 from coordinator_sim.assignors.foreign.contract import Member
 from coordinator_sim.assignors.registry import (
     CONSUMER_ASSIGNORS,
@@ -225,7 +219,7 @@ def _run_consumer_case(case: ConsumerCase) -> CaseOutcome:
     return CaseOutcome({m: [tp.resource() for tp in given] for m, given in assignment.items()})
 
 
-def _assignor_member(member: Member, assignor: str) -> AssignorMember:
+def _assignor_member(member: Member, assignor: str) -> contract.AssignorMember:
     owned = member.owned
     user_data = None
     if assignor == "sticky" and (owned or member.generation >= 0):
@@ -235,7 +229,7 @@ def _assignor_member(member: Member, assignor: str) -> AssignorMember:
             for topic, run in groupby(owned, key=lambda partition: partition.topic)
         ]
         user_data = encode_sticky_entries(runs, member.generation)
-    return AssignorMember(
+    return contract.AssignorMember(
         member_id=member.id,
         group_instance_id=member.instance,
         subscription=Subscription(
@@ -258,7 +252,7 @@ def _run_connect_case(case: ConnectCase) -> Iterator[CaseOutcome]:
         plan = assignor.assign(
             configured=step.config,
             members=[
-                ConnectMember(
+                contract.ConnectMember(
                     member_id=worker.id,
                     connectors=worker.connectors,
                     tasks=tuple(ConnectorTaskId(*task) for task in worker.tasks),
@@ -311,7 +305,7 @@ def _sorted_resources(partitions: Mapping[str, Sequence[int]]) -> list[str]:
     ]
 
 
-def _connect_outcome(plan: ConnectAssignmentPlan, step: str) -> CaseOutcome:
+def _connect_outcome(plan: contract.ConnectAssignmentPlan, step: str) -> CaseOutcome:
     return CaseOutcome(
         assigned={worker: _resources(load) for worker, load in plan.assigned.items()},
         revoked={worker: _resources(load) for worker, load in plan.revoked.items()},
@@ -320,7 +314,7 @@ def _connect_outcome(plan: ConnectAssignmentPlan, step: str) -> CaseOutcome:
     )
 
 
-def _resources(load: WorkerLoad | CaseLoad) -> list[str]:
+def _resources(load: contract.WorkerLoad | CaseLoad) -> list[str]:
     return [connector_resource(connector) for connector in load.connectors] + [
         ConnectorTaskId(*task).resource() for task in load.tasks
     ]
@@ -342,7 +336,7 @@ def first_difference(case: Case) -> Difference | None:
             found = _compare(expected, outcome)
             if found is not None:
                 return Difference(case.label, case.assignor, step, *found)
-    except AssignmentFailed as error:
+    except contract.AssignmentFailed as error:
         return Difference(case.label, case.assignor, step, "", f"no assignment: {error}")
     return None
 

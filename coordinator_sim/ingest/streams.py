@@ -11,18 +11,11 @@ from itertools import chain
 from msgspec import Struct
 
 from coordinator_sim.errors import DataError
+from coordinator_sim.ingest import readers
 from coordinator_sim.ingest.ahead import EXCHANGES_AHEAD_US, Ahead
 from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import SOURCE_OF, Kind
 from coordinator_sim.ingest.ordering import SLACK_US, ExchangeFile, ExchangeStream
-from coordinator_sim.ingest.readers import (
-    EXCHANGE_READERS,
-    Reading,
-    TimedExchanges,
-    is_plain,
-    read_exchanges,
-    read_plain,
-)
 from coordinator_sim.ingest.segments import PartitionLog, partition_logs
 from coordinator_sim.logtext.reading.merging import NO_TIME_US, LogMerge, Rank, TimedLog
 from coordinator_sim.trace.batches import EventBatch, batch_of, batches_of
@@ -87,7 +80,7 @@ class Streams:
     """
 
     def __init__(
-        self, files: list[Import], reading: Reading, earlier: Appendable, apart_us: int
+        self, files: list[Import], reading: readers.Reading, earlier: Appendable, apart_us: int
     ) -> None:
         self._reading = reading
         self._earlier = earlier
@@ -101,7 +94,7 @@ class Streams:
         self._add_plain(files)
         for kind, first_us in asked.items():
             stream = earlier.exchanges[kind]
-            rank = (_EXCHANGES, list(EXCHANGE_READERS).index(kind))
+            rank = (_EXCHANGES, list(readers.EXCHANGE_READERS).index(kind))
             self._add(rank, first_us, batches_of(stream.events(), reading.names))
         self._add_partitions(files)
         for rank, rest in earlier.rests.items():
@@ -146,7 +139,7 @@ class Streams:
             if events or rank[0] != _PLAIN:
                 rests[rank] = Rest(log.first_us, reached_us, events)
         exchanges = {}
-        for number, kind in enumerate(EXCHANGE_READERS):
+        for number, kind in enumerate(readers.EXCHANGE_READERS):
             stream = self._earlier.exchanges.get(kind)
             if stream is None:
                 continue
@@ -176,8 +169,8 @@ class Streams:
 
     def _add_plain(self, files: list[Import]) -> None:
         for one in files:
-            for kind in filter(is_plain, one.kinds):
-                log = read_plain(kind, one, self._reading)
+            for kind in filter(readers.is_plain, one.kinds):
+                log = readers.read_plain(kind, one, self._reading)
                 if log.first_us != NO_TIME_US:
                     self._check(one.name, log.first_us)
                 self._add((_PLAIN, self._earlier.plain_count), log.first_us, log.batches)
@@ -186,14 +179,14 @@ class Streams:
     def _add_exchanges(self, files: list[Import]) -> dict[Kind, int]:
         """Open the files with requests; return the time of the first answer of each kind."""
         firsts_us = {}
-        for kind in EXCHANGE_READERS:
+        for kind in readers.EXCHANGE_READERS:
             asked = [one for one in files if kind in one.kinds]
             stream = self._earlier.exchanges.get(kind)
             if not asked and stream is None:
                 continue
             if stream is None:
                 stream = self._earlier.exchanges[kind] = ExchangeStream(SOURCE_OF[kind])
-            told = [read_exchanges(kind, one, self._reading) for one in asked]
+            told = [readers.read_exchanges(kind, one, self._reading) for one in asked]
             first = stream.file_count
             opened = [
                 ExchangeFile(
@@ -209,7 +202,7 @@ class Streams:
         return firsts_us
 
     def _timed(
-        self, one: Import, told: TimedExchanges, stream: ExchangeStream
+        self, one: Import, told: readers.TimedExchanges, stream: ExchangeStream
     ) -> Iterator[tuple[int, Exchange]]:
         if told.first_us != NO_TIME_US and told.first_us < stream.reached_us:
             self._refuse(one.name, told.first_us, stream.reached_us)

@@ -30,19 +30,7 @@ from confluent_kafka.admin import (
 )
 
 from coordinator_sim.clients.exceptions import DISCONNECT, KAFKA, TIMEOUT, exception_name
-from coordinator_sim.connect.effects import (
-    CreateTopic,
-    DescribeCluster,
-    DescribeTopic,
-    FenceProducers,
-    Fetched,
-    InitTransactions,
-    ListEndOffsets,
-    Produce,
-    ProduceInTransaction,
-    StartReading,
-    StopReading,
-)
+from coordinator_sim.connect import effects
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.live.background import InOrder, in_background, in_thread
@@ -50,16 +38,16 @@ from coordinator_sim.live.group_admin import GroupEffect, carry_out_for_group
 from coordinator_sim.live.log_reader import TopicLogReader
 
 DataEffect = (
-    DescribeCluster
-    | CreateTopic
-    | DescribeTopic
-    | StartReading
-    | StopReading
-    | ListEndOffsets
-    | Produce
-    | InitTransactions
-    | ProduceInTransaction
-    | FenceProducers
+    effects.DescribeCluster
+    | effects.CreateTopic
+    | effects.DescribeTopic
+    | effects.StartReading
+    | effects.StopReading
+    | effects.ListEndOffsets
+    | effects.Produce
+    | effects.InitTransactions
+    | effects.ProduceInTransaction
+    | effects.FenceProducers
     | GroupEffect
 )
 """Effects that are carried out here."""
@@ -104,7 +92,7 @@ class DataListener(Protocol):
         """Handle the answer to the effect with this token."""
         ...
 
-    def fetched(self, fetched: Fetched) -> None:
+    def fetched(self, fetched: effects.Fetched) -> None:
         """Handle records of a topic that is read."""
         ...
 
@@ -146,25 +134,25 @@ class DataPlane:
     def carry_out(self, effect: DataEffect) -> None:  # noqa: C901 - one case an effect
         """Begin to carry out an effect."""
         match effect:
-            case DescribeCluster(token=token):
+            case effects.DescribeCluster(token=token):
                 self._ask(token, self._cluster_id)
-            case CreateTopic(token=token):
+            case effects.CreateTopic(token=token):
                 self._ask(token, partial(self._create, effect))
-            case DescribeTopic(token=token, topic=topic):
+            case effects.DescribeTopic(token=token, topic=topic):
                 self._ask(token, partial(self._partition_count, topic))
-            case ListEndOffsets(token=token):
+            case effects.ListEndOffsets(token=token):
                 self._ask(token, partial(self._patient_end_offsets, effect))
-            case StartReading():
+            case effects.StartReading():
                 self._start_reading(effect)
-            case StopReading(topic=topic):
+            case effects.StopReading(topic=topic):
                 self._stop_reading(topic)
-            case Produce():
+            case effects.Produce():
                 self._produce(effect)
-            case InitTransactions(token=token, transactional_id=transactional_id):
+            case effects.InitTransactions(token=token, transactional_id=transactional_id):
                 self._init_transactions(token, transactional_id)
-            case ProduceInTransaction():
+            case effects.ProduceInTransaction():
                 self._produce_in_transaction(effect)
-            case FenceProducers(token=token, transactional_ids=ids):
+            case effects.FenceProducers(token=token, transactional_ids=ids):
                 self._ask(token, partial(self._fence, ids))
             case _:
                 self._ask(effect.token, partial(carry_out_for_group, self._admin, effect))
@@ -208,7 +196,7 @@ class DataPlane:
         described = self._admin.describe_cluster(request_timeout=_TIMEOUT_S).result()
         return str(described.cluster_id)
 
-    def _create(self, effect: CreateTopic) -> bool:
+    def _create(self, effect: effects.CreateTopic) -> bool:
         topic = NewTopic(
             effect.topic, effect.partitions, effect.replication_factor, config=effect.configs
         )
@@ -231,7 +219,7 @@ class DataPlane:
                 return 0
             raise
 
-    def _end_offsets(self, effect: ListEndOffsets) -> dict[int, int]:
+    def _end_offsets(self, effect: effects.ListEndOffsets) -> dict[int, int]:
         level = (
             IsolationLevel.READ_COMMITTED
             if effect.read_committed
@@ -244,7 +232,7 @@ class DataPlane:
         found = self._admin.list_offsets(asked, isolation_level=level, request_timeout=_TIMEOUT_S)
         return {each.partition: future.result().offset for each, future in found.items()}
 
-    def _patient_end_offsets(self, effect: ListEndOffsets) -> dict[int, int]:
+    def _patient_end_offsets(self, effect: effects.ListEndOffsets) -> dict[int, int]:
         """Retry while leaders are elected, as Java's admin client does by itself."""
         deadline_s = time.monotonic() + _TIMEOUT_S
         while True:
@@ -268,7 +256,7 @@ class DataPlane:
 
     # Readers.
 
-    def _start_reading(self, effect: StartReading) -> None:
+    def _start_reading(self, effect: effects.StartReading) -> None:
         settings = {
             **self._settings(effect.topic),
             "isolation.level": "read_committed" if effect.read_committed else "read_uncommitted",
@@ -282,7 +270,7 @@ class DataPlane:
         self._readers[effect.topic] = reader
         reader.start()
 
-    def _hand_over(self, fetched: Fetched) -> None:
+    def _hand_over(self, fetched: effects.Fetched) -> None:
         if fetched.topic in self._readers:
             self._listener.fetched(fetched)
 
@@ -293,7 +281,7 @@ class DataPlane:
 
     # Producers.
 
-    def _produce(self, effect: Produce) -> None:
+    def _produce(self, effect: effects.Produce) -> None:
         self.write(
             effect.topic,
             effect.key,
@@ -318,7 +306,7 @@ class DataPlane:
         Raises:
             DataError: the offsets are not available.
         """
-        effect = ListEndOffsets(0, topic)
+        effect = effects.ListEndOffsets(0, topic)
         try:
             return await in_thread(partial(self._patient_end_offsets, effect))
         except KafkaException as error:
@@ -335,7 +323,7 @@ class DataPlane:
         self._transactional[transactional_id] = (producer, thread)
         self._ask(token, partial(producer.init_transactions, _TIMEOUT_S), thread)
 
-    def _produce_in_transaction(self, effect: ProduceInTransaction) -> None:
+    def _produce_in_transaction(self, effect: effects.ProduceInTransaction) -> None:
         producer, thread = self._transactional[effect.transactional_id]
         self._ask(effect.token, partial(write_in_transaction, producer, effect), thread)
 
@@ -393,7 +381,7 @@ class DataPlane:
         }
 
 
-def write_in_transaction(producer: Producer, effect: ProduceInTransaction) -> None:
+def write_in_transaction(producer: Producer, effect: effects.ProduceInTransaction) -> None:
     """Begin, write all, commit; an abortable failure is aborted before it is raised.
 
     Raises:

@@ -16,14 +16,7 @@ from typing import Final, Protocol
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from msgspec import Struct
 
-from coordinator_sim.connect.plugins.file_stream import (
-    DEFAULT_BATCH_SIZE,
-    POSITION_FIELD,
-    WAIT_MS,
-    LineReader,
-    source_offset,
-    source_partition,
-)
+from coordinator_sim.connect.plugins import file_stream
 from coordinator_sim.connect.plugins.manifests import WorkSpec
 from coordinator_sim.connect.stores.offset_store import offset_key, offset_value
 from coordinator_sim.errors import DataError
@@ -112,10 +105,10 @@ class FileSource:
     def __init__(self, config: Mapping[str, str]) -> None:
         self._file = config.get("file") or None
         self._topic = config["topic"]
-        self._batch_size = int(config.get("batch.size", DEFAULT_BATCH_SIZE))
+        self._batch_size = int(config.get("batch.size", file_stream.DEFAULT_BATCH_SIZE))
         self._position = 0
         self._stream: BufferedReader | None = None
-        self._lines: LineReader | None = None
+        self._lines: file_stream.LineReader | None = None
 
     async def open(self, offsets: SourceOffsets, task: ConnectorTaskId) -> None:
         """Look up the position.
@@ -123,8 +116,8 @@ class FileSource:
         Raises:
             DataError: the committed position is not a number.
         """
-        offset = await offsets.offset_of(task.connector, source_partition(self._file))
-        position = 0 if offset is None else offset.get(POSITION_FIELD)
+        offset = await offsets.offset_of(task.connector, file_stream.source_partition(self._file))
+        position = 0 if offset is None else offset.get(file_stream.POSITION_FIELD)
         if position is not None and not isinstance(position, int):
             raise DataError(f"{_CONNECT_ERROR}Offset position is the incorrect type")
         self._position = position or 0
@@ -138,7 +131,7 @@ class FileSource:
         """
         lines = self._reader()
         if lines is None or self._stream is None:
-            return (), WAIT_MS / 1000
+            return (), file_stream.WAIT_MS / 1000
         try:
             data = self._stream.read(_READ_BYTES)
         except OSError as error:
@@ -152,19 +145,19 @@ class FileSource:
             SourceRecord(
                 topic=self._topic,
                 text=line.text,
-                partition=source_partition(self._file),
-                offset=source_offset(line.position),
+                partition=file_stream.source_partition(self._file),
+                offset=file_stream.source_offset(line.position),
             )
             for line in found
         )
-        return records, WAIT_MS / 1000 if waits else 0
+        return records, file_stream.WAIT_MS / 1000 if waits else 0
 
     def close(self) -> None:
         """Close the file."""
         if self._stream is not None:
             self._stream.close()
 
-    def _reader(self) -> LineReader | None:
+    def _reader(self) -> file_stream.LineReader | None:
         if self._lines is None and self._file is not None:
             try:
                 self._stream = open(self._file, "rb", opener=without_waiting)  # noqa: SIM115 - until `close`; Path.open takes no opener
@@ -174,7 +167,7 @@ class FileSource:
                 return None  # Java opens a directory, and reads nothing from it
             except (OSError, ValueError, OverflowError) as error:
                 raise self._failed(error) from None
-            self._lines = LineReader(self._position, batch_size=self._batch_size)
+            self._lines = file_stream.LineReader(self._position, batch_size=self._batch_size)
         return self._lines
 
     def _failed(self, error: Exception) -> DataError:

@@ -12,26 +12,7 @@ from itertools import count
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.connect.effects import (
-    AnswerHttp,
-    CallHttp,
-    CancelTask,
-    ChangeTargetState,
-    CloseProducer,
-    DescribeTopicConfig,
-    Died,
-    Fetched,
-    HttpRequest,
-    Listen,
-    ReadToEnd,
-    Ready,
-    StartConnector,
-    StartTask,
-    StopConnector,
-    StopListening,
-    StopTask,
-    WorkerEffect,
-)
+from coordinator_sim.connect import effects
 from coordinator_sim.connect.plugins.registry import Plugin, Plugins
 from coordinator_sim.connect.plugins.standard_plugins import standard_plugins
 from coordinator_sim.connect.settings.worker_config import DistributedConfig, told_of_unknown
@@ -39,6 +20,7 @@ from coordinator_sim.connect.start_up import AT_ONCE
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
 from coordinator_sim.errors import DataError, InvariantViolation
 from coordinator_sim.kafka.resources import ConnectorTaskId
+from coordinator_sim.live import rest_security
 from coordinator_sim.live.background import in_thread
 from coordinator_sim.live.chance import SystemChance
 from coordinator_sim.live.config_providers import providers_in, resolved
@@ -46,18 +28,18 @@ from coordinator_sim.live.data_plane import DataEffect, DataPlane
 from coordinator_sim.live.driver import Audience, PortLoop, now_ms
 from coordinator_sim.live.http_client import RestClient
 from coordinator_sim.live.http_server import RestServer
-from coordinator_sim.live.rest_security import (
-    ADMIN,
-    PUBLIC,
-    client_context,
-    credentials,
-    server_context,
-)
 from coordinator_sim.live.source_offsets import SourceOffsets
 from coordinator_sim.live.work import WorkRunner, WorkSettings
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 
-_WORK = (StartConnector, StartTask, StopConnector, StopTask, CancelTask, ChangeTargetState)
+_WORK = (
+    effects.StartConnector,
+    effects.StartTask,
+    effects.StopConnector,
+    effects.StopTask,
+    effects.CancelTask,
+    effects.ChangeTargetState,
+)
 
 
 class WorkerOptions(Struct, frozen=True, kw_only=True):
@@ -102,14 +84,18 @@ class ConnectMember(PortLoop):
                 random_bytes=secrets.token_bytes,
                 jitter=SystemChance(),
                 times=AT_ONCE,
-                credentials=credentials() if config.has_basic_auth else None,
+                credentials=rest_security.credentials() if config.has_basic_auth else None,
                 providers=providers,
             )
         )
         client_id = f"connect-{config.worker_id(socket.gethostname())}"
         super().__init__(self._worker, options.bootstrap, client_id=client_id, audience=audience)
         self._servers = self._listeners(config)
-        tls = client_context(properties) if config.advertised_scheme == "https" else None
+        tls = (
+            rest_security.client_context(properties)
+            if config.advertised_scheme == "https"
+            else None
+        )
         self._client = RestClient(self.answered, tls)
         bootstrap = ",".join(config.bootstrap_servers)
         self._plane = DataPlane(
@@ -142,9 +128,9 @@ class ConnectMember(PortLoop):
         servers: list[RestServer] = []
         admin = [(each, True) for each in config.admin_listeners or ()]
         for listener, is_admin in [*((each, False) for each in config.listeners), *admin]:
-            prefix = ADMIN if is_admin else PUBLIC
+            prefix = rest_security.ADMIN if is_admin else rest_security.PUBLIC
             is_https = listener.scheme == "https"
-            tls = server_context(config.properties, prefix) if is_https else None
+            tls = rest_security.server_context(config.properties, prefix) if is_https else None
             server = RestServer(
                 listener.host,
                 listener.port,
@@ -187,7 +173,7 @@ class ConnectMember(PortLoop):
         self._was_connected = self._was_connected or error is None
         self._turn(lambda: self._worker.answered(token, value, error, now_ms=now_ms()))
 
-    def fetched(self, fetched: Fetched) -> None:
+    def fetched(self, fetched: effects.Fetched) -> None:
         """Pass on records read of an internal topic."""
         self._offsets.fetched(fetched)
         self._turn(lambda: self._worker.fetched(fetched, now_ms()))
@@ -206,36 +192,36 @@ class ConnectMember(PortLoop):
         """Pass on that a task uses a topic."""
         self._turn(lambda: self._worker.topic_used(task, topic, now_ms()))
 
-    def _requested(self, exchange: int, request: HttpRequest, *, is_admin: bool) -> None:
+    def _requested(self, exchange: int, request: effects.HttpRequest, *, is_admin: bool) -> None:
         request = replace(request, is_admin=is_admin)
         self._turn(lambda: self._worker.http(exchange, request, now_ms()))
 
     # Effects.
 
-    def _carry_out(self, effect: WorkerEffect) -> None:
+    def _carry_out(self, effect: effects.WorkerEffect) -> None:
         match effect:
-            case AnswerHttp():
+            case effects.AnswerHttp():
                 self._answer(effect)
-            case CallHttp():
+            case effects.CallHttp():
                 self._client.call(effect)
-            case Listen(url=url):
+            case effects.Listen(url=url):
                 self._listen(url)
-            case StopListening():
+            case effects.StopListening():
                 self._tell("STOPPING", "stopping")
-            case Ready():
+            case effects.Ready():
                 self._tell("READY", "the herder is ready")
-            case Died(reason=reason):
+            case effects.Died(reason=reason):
                 self._cause_of_death = reason
                 self._tell("DIED", f"died: {reason}", reason=reason)
                 self._end()
-            case DescribeTopicConfig(token=token, topic=topic, name=name):
+            case effects.DescribeTopicConfig(token=token, topic=topic, name=name):
                 self._plane.topic_setting(token, topic, name)
-            case CloseProducer(transactional_id=transactional_id):
+            case effects.CloseProducer(transactional_id=transactional_id):
                 self._plane.close_producer(transactional_id)
             case _:
                 self._carry_out_work(effect)
 
-    def _answer(self, effect: AnswerHttp) -> None:
+    def _answer(self, effect: effects.AnswerHttp) -> None:
         for server in self._servers:
             server.answer(effect)
 
@@ -244,24 +230,24 @@ class ConnectMember(PortLoop):
             server.start()
         self._tell("LISTENING", f"listening at {url}", url=url)
 
-    def _carry_out_work(self, effect: WorkerEffect) -> None:
+    def _carry_out_work(self, effect: effects.WorkerEffect) -> None:
         if isinstance(effect, _WORK):
             self._tell_of_work(effect)
             self._work.carry_out(effect)
         elif isinstance(effect, DataEffect):
             self._plane.carry_out(effect)
-        elif not isinstance(effect, ReadToEnd):  # which is for the record alone
+        elif not isinstance(effect, effects.ReadToEnd):  # which is for the record alone
             raise InvariantViolation(f"{type(effect).__name__} is not asked of a driver")
 
-    def _tell_of_work(self, effect: WorkerEffect) -> None:
+    def _tell_of_work(self, effect: effects.WorkerEffect) -> None:
         match effect:
-            case StartConnector(connector=connector):
+            case effects.StartConnector(connector=connector):
                 self._tell("STARTED", f"started connector {connector}", resource=connector)
-            case StartTask(task=task):
+            case effects.StartTask(task=task):
                 self._tell("STARTED", f"started task {_name(task)}", resource=_name(task))
-            case StopConnector(connector=connector):
+            case effects.StopConnector(connector=connector):
                 self._tell("STOPPED", f"stopped connector {connector}", resource=connector)
-            case StopTask(task=task):
+            case effects.StopTask(task=task):
                 self._tell("STOPPED", f"stopped task {_name(task)}", resource=_name(task))
             case _:
                 pass

@@ -17,14 +17,8 @@ from typing import Any, Final
 import msgspec
 
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.log.format import offsets_records
 from coordinator_sim.log.format.log_batches import control_type, read_marker
-from coordinator_sim.log.format.offsets_records import (
-    LEGACY_OFFSET_KEY,
-    decode_key,
-    decode_record,
-    encode_key,
-    encode_value,
-)
 from coordinator_sim.log.format.record_batches import CURRENT_MAGIC, TimestampType
 from coordinator_sim.log.format.record_bytes import LegacyEntry, Record
 from coordinator_sim.log.format.segments import SegmentReader, base_offset_of
@@ -180,7 +174,7 @@ def offsets_contents(record: Record) -> str:
     if record.key is None:
         return " key: none"
     try:
-        decoded = decode_record(record.key, record.value)
+        decoded = offsets_records.decode_record(record.key, record.value)
     except WireFormatError as error:
         return f" key: Error at offset {record.offset}, skipping. {error}"
     if isinstance(decoded.key, OpaqueKey) and not 0 <= decoded.key.version < _HIGHEST_TYPE:
@@ -204,17 +198,17 @@ def value_text(record: LogRecord) -> str:
 
 def _key_json(key: LogKey, *, legacy: bool) -> Json:
     if isinstance(key, GroupKey):
-        number = LEGACY_OFFSET_KEY if legacy else key.record_type
+        number = offsets_records.LEGACY_OFFSET_KEY if legacy else key.record_type
         return {"type": str(number), "data": to_json(record_layout(type(key)), key)}
     if isinstance(key, OpaqueKey):
         return {"type": str(key.version), "data": _base64(key.body)}
-    return _key_json(decode_key(encode_key(key)), legacy=False)
+    return _key_json(offsets_records.decode_key(offsets_records.encode_key(key)), legacy=False)
 
 
 def value_json(value: LogValue, version: int) -> Json | str:
     """The fields that the version of a value has, in the order of its schema."""
     if not isinstance(value, GroupValue):
-        return _base64(encode_value(value, version))
+        return _base64(offsets_records.encode_value(value, version))
     data = to_json(record_layout(type(value), version), value)
     if isinstance(value, GroupMetadataValue) and value.protocol_type == _CONSUMER:
         for member, shown in zip(value.members, data["members"], strict=True):

@@ -9,15 +9,9 @@ from typing import Final
 
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.log import contract, log_values
 from coordinator_sim.log.arrivals import Arrival, Checked, Ending
 from coordinator_sim.log.batch_checks import prepared, stamped
-from coordinator_sim.log.contract import (
-    EpochStart,
-    Keys,
-    SegmentSettings,
-    SegmentStore,
-    StoredSpan,
-)
 from coordinator_sim.log.format.log_batches import DEFAULT_FORM, BatchForm, encode_batch, marker_of
 from coordinator_sim.log.format.record_batches import CURRENT_MAGIC
 from coordinator_sim.log.format.segments import EncodedBatch
@@ -25,14 +19,6 @@ from coordinator_sim.log.format.steps import Steps, finished
 from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.log.leader_epochs import LeaderEpochs
 from coordinator_sim.log.log_config import LogConfig
-from coordinator_sim.log.log_values import (
-    ActiveProducer,
-    Appended,
-    BatchSpan,
-    EpochEnd,
-    Prepared,
-    Refused,
-)
 from coordinator_sim.log.producer_states import ProducerStates
 from coordinator_sim.log.spans import span_of
 from coordinator_sim.messages.records import EndTransactionMarker, LogBatch
@@ -81,7 +67,7 @@ class LogWriter:
         self,
         topic: str,
         partition: int,
-        store: SegmentStore,
+        store: contract.SegmentStore,
         config: LogConfig | None = None,
     ) -> None:
         self.topic = topic
@@ -121,11 +107,11 @@ class LogWriter:
         """Size of all batches in bytes."""
         return sum(segment.size_bytes for segment in self._store.segments())
 
-    def epochs(self) -> tuple[EpochStart, ...]:
+    def epochs(self) -> tuple[contract.EpochStart, ...]:
         """Start offsets of all known leader epochs, oldest first."""
         return self._epochs.entries()
 
-    def producers(self) -> tuple[ActiveProducer, ...]:
+    def producers(self) -> tuple[log_values.ActiveProducer, ...]:
         """The remembered producers, as DescribeProducers shows them."""
         return self._producers.active()
 
@@ -133,7 +119,7 @@ class LogWriter:
         """Whether a producer with this epoch has an open transaction in this partition."""
         return self._producers.has_open_transaction(producer_id, producer_epoch)
 
-    def end_offset_for_epoch(self, leader_epoch: int) -> EpochEnd:
+    def end_offset_for_epoch(self, leader_epoch: int) -> log_values.EpochEnd:
         """The end offset of an epoch, as OffsetForLeaderEpoch answers it."""
         return self._epochs.end_of(leader_epoch, self.end_offset)
 
@@ -143,7 +129,7 @@ class LogWriter:
         """Use other settings from now on."""
         self._config = config
         self._store.configure(
-            SegmentSettings(
+            contract.SegmentSettings(
                 segment_bytes=config.segment_bytes,
                 segment_ms=config.max_segment_ms,
                 index_interval_bytes=config.index_interval_bytes,
@@ -178,7 +164,7 @@ class LogWriter:
         leader_epoch: int,
         produce_version: int = NO_VERSION,
         is_verified: bool = True,
-    ) -> Appended:
+    ) -> log_values.Appended:
         """Append a producer's records, all or none; return the result.
 
         Args:
@@ -221,17 +207,17 @@ class LogWriter:
         leader_epoch: int,
         produce_version: int = NO_VERSION,
         is_verified: bool = True,
-    ) -> Appended:
+    ) -> log_values.Appended:
         """Append checked records; return the result. See `append` for the arguments."""
-        if isinstance(checked, Refused):
+        if isinstance(checked, log_values.Refused):
             return self._refused(checked)
         ready = checked(Ending(self.end_offset, leader_epoch))
         if not ready.spans:
-            return Appended(log_start_offset=self.log_start_offset)
+            return log_values.Appended(log_start_offset=self.log_start_offset)
         first = ready.spans[0]
         self._take_epoch(first)
         if len(ready.data) > self._config.segment_bytes:
-            return Appended(error=ErrorCode.RECORD_LIST_TOO_LARGE)
+            return log_values.Appended(error=ErrorCode.RECORD_LIST_TOO_LARGE)
         if first.producer_id >= 0:
             known = self._known(first, produce_version, is_verified=is_verified)
             if known is not None:
@@ -239,7 +225,7 @@ class LogWriter:
                 self._rolled(self._store.make_room(len(ready.data), ready.spans, now_ms))
                 return known
         self._write(ready, now_ms)
-        return Appended(
+        return log_values.Appended(
             base_offset=first.base_offset,
             last_offset=ready.spans[-1].last_offset,
             log_append_time_ms=now_ms if self._config.stamps else -1,
@@ -247,15 +233,15 @@ class LogWriter:
         )
 
     def _known(
-        self, span: BatchSpan, produce_version: int, *, is_verified: bool
-    ) -> Appended | None:
+        self, span: log_values.BatchSpan, produce_version: int, *, is_verified: bool
+    ) -> log_values.Appended | None:
         """The result if the producer's state forbids the append (duplicate or error), else None.
 
         Source: UnifiedLog.analyzeAndValidateProducerState.
         """
         duplicate = self._producers.duplicate_of(span)
         if duplicate is not None:
-            return Appended(
+            return log_values.Appended(
                 base_offset=duplicate.base_offset,
                 last_offset=duplicate.last_offset,
                 log_append_time_ms=duplicate.timestamp_ms,
@@ -265,32 +251,32 @@ class LogWriter:
         is_open = self.has_open_transaction(span.producer_id, span.producer_epoch)
         is_first = span.transactional and not is_open
         if is_first and not is_verified:
-            return self._refused(Refused(error=ErrorCode.INVALID_TXN_STATE))
+            return self._refused(log_values.Refused(error=ErrorCode.INVALID_TXN_STATE))
         begins = produce_version >= _EPOCH_BUMP_VERSION and not self._producers.knows(
             span.producer_id
         )
         if is_first and begins and span.base_sequence != 0:
             # The epoch is new with each transaction, so its state cannot have expired.
-            return self._refused(Refused(error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
+            return self._refused(log_values.Refused(error=ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
         refused = self._producers.refusal_of(span, checks_sequence=True)
         return None if refused is None else self._refused(refused)
 
-    def _refused(self, refused: Refused) -> Appended:
-        return Appended(
+    def _refused(self, refused: log_values.Refused) -> log_values.Appended:
+        return log_values.Appended(
             error=refused.error,
             message=refused.message,
             record_errors=refused.record_errors,
             log_start_offset=self.log_start_offset if refused.names_log_start else -1,
         )
 
-    def _take_epoch(self, first: BatchSpan) -> None:
+    def _take_epoch(self, first: log_values.BatchSpan) -> None:
         """Start the batch's leader epoch; a batch of an old format clears all epochs."""
         if first.magic == CURRENT_MAGIC:
             self._assign_epoch(first.leader_epoch, first.base_offset)
         elif self._epochs.clear():
             self._store.keep_epochs(())
 
-    def _write(self, ready: Prepared, now_ms: int) -> None:
+    def _write(self, ready: log_values.Prepared, now_ms: int) -> None:
         self._rolled(self._store.append(ready.data, ready.spans, now_ms))
         for span in ready.spans:
             if span.producer_id >= 0:
@@ -321,7 +307,7 @@ class LogWriter:
         self._require_end(batch.base_offset)
         last_offset = batch.base_offset + len(batch.records) - 1
         if batch.producer_id >= 0:
-            span = BatchSpan(
+            span = log_values.BatchSpan(
                 base_offset=batch.base_offset,
                 last_offset=last_offset,
                 max_timestamp_ms=batch.timestamp_ms,
@@ -338,7 +324,7 @@ class LogWriter:
             self._put(data, span, (), form, now_ms)
             self._producers.take(span)
         else:
-            plain = StoredSpan(
+            plain = contract.StoredSpan(
                 base_offset=batch.base_offset,
                 last_offset=last_offset,
                 max_timestamp_ms=batch.timestamp_ms,
@@ -359,7 +345,14 @@ class LogWriter:
             self._batch_count = self._store.forget_superseded(self.last_stable_offset)
         self._batch_limit = max(_UNSEEN_BATCHES, 2 * self._batch_count)
 
-    def _put(self, data: bytes, span: StoredSpan, keys: Keys, form: BatchForm, now_ms: int) -> None:
+    def _put(
+        self,
+        data: bytes,
+        span: contract.StoredSpan,
+        keys: contract.Keys,
+        form: BatchForm,
+        now_ms: int,
+    ) -> None:
         if span.leader_epoch != self._epochs.latest and form.magic == CURRENT_MAGIC:
             self._assign_epoch(span.leader_epoch, span.base_offset)
         self._rolled(self._store.append(data, (span,), now_ms, keys))
@@ -393,7 +386,7 @@ class LogWriter:
             return refused.error
         self._take_epoch(span)
         if marker is None:
-            self._write(Prepared(data=data, spans=(span,)), now_ms)
+            self._write(log_values.Prepared(data=data, spans=(span,)), now_ms)
         else:
             self._write_marker(data, span, marker, now_ms)
         return ErrorCode.NONE
@@ -407,7 +400,7 @@ class LogWriter:
         now_ms: int,
         leader_epoch: int,
         transaction_version: int = 0,
-    ) -> Appended:
+    ) -> log_values.Appended:
         """Append the marker that ends a producer's transaction, even if none is open.
 
         Args:
@@ -445,7 +438,7 @@ class LogWriter:
             self._rolled(self._store.make_room(len(data), (span,), now_ms))
             return self._refused(refused)
         self._write_marker(data, span, marker, now_ms)
-        return Appended(
+        return log_values.Appended(
             base_offset=span.base_offset,
             last_offset=span.last_offset,
             log_append_time_ms=now_ms if self._config.stamps else -1,
@@ -459,7 +452,7 @@ class LogWriter:
         return data
 
     def _write_marker(
-        self, data: bytes, span: BatchSpan, marker: EndTransactionMarker, now_ms: int
+        self, data: bytes, span: log_values.BatchSpan, marker: EndTransactionMarker, now_ms: int
     ) -> None:
         self._rolled(self._store.append(data, (span,), now_ms))
         aborted = self._producers.take_marker(span, marker)

@@ -15,48 +15,20 @@ import msgspec
 import numpy as np
 
 from coordinator_sim.errors import UNREADABLE_JSON, ConfigError, DataError, check_encodable
-from coordinator_sim.runs.jsonl import (
-    JsonLinesEvents,
-    JsonLinesTable,
-    OpenFile,
-    open_at_once,
-    read_lines,
-)
+from coordinator_sim.runs import jsonl, parquet
 from coordinator_sim.runs.ownership import OwnershipTracker
-from coordinator_sim.runs.parquet import (
-    ParquetEvents,
-    ParquetTable,
-    TableState,
-    read_event_rows,
-    read_rows,
-)
+from coordinator_sim.trace import schema
 from coordinator_sim.trace.batches import EventBatch
 from coordinator_sim.trace.digest import TraceDigest
 from coordinator_sim.trace.events import RunInfo, TraceEvent
 from coordinator_sim.trace.recorder import numbered
-from coordinator_sim.trace.schema import (
-    APPENDABLE_NAME,
-    EVENTS_DIR,
-    GENERATIONS_DIR,
-    MANIFEST_NAME,
-    METRICS_NAME,
-    RESOURCES_DIR,
-    EventRow,
-    GenerationRow,
-    ResourceRow,
-    RunManifest,
-    event_of,
-    event_schema,
-    generation_schema,
-    resource_schema,
-)
 from coordinator_sim.trace.sources_read import Skew, SourceFile
 
 TraceFormat = Literal["parquet", "jsonl"]
 _RowT = TypeVar("_RowT", bound=msgspec.Struct)
 LATEST_NAME: Final = "latest"
 """Name of the link to the newest of numbered runs."""
-_TABLES: Final = (EVENTS_DIR, GENERATIONS_DIR, RESOURCES_DIR)
+_TABLES: Final = (schema.EVENTS_DIR, schema.GENERATIONS_DIR, schema.RESOURCES_DIR)
 _EVENTS_AT_ONCE: Final = 64
 """Events that are written together: a server that records its traffic has no time for one."""
 
@@ -72,7 +44,7 @@ class SettledRun(msgspec.Struct, frozen=True):
         last_ts_us: Largest event time so far.
     """
 
-    tables: dict[str, TableState]
+    tables: dict[str, parquet.TableState]
     digest: TraceDigest
     ownership: OwnershipTracker
     first_ts_us: int | None
@@ -105,7 +77,7 @@ class RunDirectoryWriter:
         *,
         format: TraceFormat = "parquet",  # noqa: A002 - the option's name on the command line
         keep_raw: bool = False,
-        open_file: OpenFile = open_at_once,
+        open_file: jsonl.OpenFile = jsonl.open_at_once,
         settled: SettledRun | None = None,
     ) -> None:
         self._path = path
@@ -121,21 +93,27 @@ class RunDirectoryWriter:
         self._skews: list[Skew] = []
         if settled is None:
             _clear(path)
-        self._events: ParquetEvents | JsonLinesEvents
-        self._generations: ParquetTable | JsonLinesTable
-        self._resources: ParquetTable | JsonLinesTable
+        self._events: parquet.ParquetEvents | jsonl.JsonLinesEvents
+        self._generations: parquet.ParquetTable | jsonl.JsonLinesTable
+        self._resources: parquet.ParquetTable | jsonl.JsonLinesTable
         if format == "parquet":
-            self._events = ParquetEvents(path / EVENTS_DIR, info, event_schema())
-            self._generations = ParquetTable(
-                path / GENERATIONS_DIR, generation_schema(), lambda row: len(row.owners)
+            self._events = parquet.ParquetEvents(
+                path / schema.EVENTS_DIR, info, schema.event_schema()
             )
-            self._resources = ParquetTable(
-                path / RESOURCES_DIR, resource_schema(), lambda row: len(row.resources)
+            self._generations = parquet.ParquetTable(
+                path / schema.GENERATIONS_DIR,
+                schema.generation_schema(),
+                lambda row: len(row.owners),
+            )
+            self._resources = parquet.ParquetTable(
+                path / schema.RESOURCES_DIR,
+                schema.resource_schema(),
+                lambda row: len(row.resources),
             )
         else:
-            self._events = JsonLinesEvents(path / EVENTS_DIR, info, open_file)
-            self._generations = JsonLinesTable(path / GENERATIONS_DIR, open_file)
-            self._resources = JsonLinesTable(path / RESOURCES_DIR, open_file)
+            self._events = jsonl.JsonLinesEvents(path / schema.EVENTS_DIR, info, open_file)
+            self._generations = jsonl.JsonLinesTable(path / schema.GENERATIONS_DIR, open_file)
+            self._resources = jsonl.JsonLinesTable(path / schema.RESOURCES_DIR, open_file)
         if settled is not None:
             self._go_on(settled)
 
@@ -167,7 +145,7 @@ class RunDirectoryWriter:
 
     def record_batch(self, batch: EventBatch) -> None:
         """Take the next events of the run."""
-        if not isinstance(self._events, ParquetEvents):
+        if not isinstance(self._events, parquet.ParquetEvents):
             for event in batch.events():
                 self.record(event)
             return
@@ -191,7 +169,7 @@ class RunDirectoryWriter:
         """
         tables = {}
         for name, table in self._parquet_tables().items():
-            if name == GENERATIONS_DIR:
+            if name == schema.GENERATIONS_DIR:
                 self._write_dense()
             tables[name] = table.settle()
         return SettledRun(
@@ -204,12 +182,12 @@ class RunDirectoryWriter:
         for name, table in self._parquet_tables().items():
             table.go_on(settled.tables[name])
 
-    def _parquet_tables(self) -> dict[str, ParquetEvents | ParquetTable]:
+    def _parquet_tables(self) -> dict[str, parquet.ParquetEvents | parquet.ParquetTable]:
         tables = (self._events, self._generations, self._resources)
         return {
             name: table
             for name, table in zip(_TABLES, tables, strict=True)
-            if isinstance(table, ParquetEvents | ParquetTable)
+            if isinstance(table, parquet.ParquetEvents | parquet.ParquetTable)
         }
 
     def note_sources(self, files: list[SourceFile], skews: list[Skew]) -> None:
@@ -251,7 +229,7 @@ class RunDirectoryWriter:
             self._resources.write(resource)
 
     def _write_manifest(self) -> None:
-        manifest = RunManifest(
+        manifest = schema.RunManifest(
             **msgspec.structs.asdict(self._info),
             format=self._format,
             digest=self._digest.hexdigest(),
@@ -268,9 +246,9 @@ class RunDirectoryWriter:
             skews=self._skews,
         )
         text = msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2)
-        partial = self._path / f"{MANIFEST_NAME}.partial"
+        partial = self._path / f"{schema.MANIFEST_NAME}.partial"
         partial.write_bytes(text + b"\n")
-        partial.replace(self._path / MANIFEST_NAME)
+        partial.replace(self._path / schema.MANIFEST_NAME)
 
 
 class RunDirectory:
@@ -281,7 +259,7 @@ class RunDirectory:
         info: Content of its `run.json`.
     """
 
-    def __init__(self, path: Path, info: RunManifest) -> None:
+    def __init__(self, path: Path, info: schema.RunManifest) -> None:
         self.path = path
         self.info = info
 
@@ -294,33 +272,33 @@ class RunDirectory:
         count = 0
         for _, rows in groupby(self._event_rows(), key=lambda row: row.ordinal):
             count += 1
-            yield event_of(list(rows), self.info)
+            yield schema.event_of(list(rows), self.info)
         expected = self.info.counts.get("events", count)
         if count != expected:
             raise DataError(
-                f"{self.path / EVENTS_DIR} holds {count} of the {expected} events that "
-                f"{MANIFEST_NAME} counts; write the trace again"
+                f"{self.path / schema.EVENTS_DIR} holds {count} of the {expected} events that "
+                f"{schema.MANIFEST_NAME} counts; write the trace again"
             )
 
-    def generations(self) -> Iterator[GenerationRow]:
+    def generations(self) -> Iterator[schema.GenerationRow]:
         """Yield the dense assignment of every generation that has one, in order of completion."""
-        return self._table(GENERATIONS_DIR, GenerationRow)
+        return self._table(schema.GENERATIONS_DIR, schema.GenerationRow)
 
-    def resources(self) -> Iterator[ResourceRow]:
+    def resources(self) -> Iterator[schema.ResourceRow]:
         """Yield the resource lists that the generations point to."""
-        return self._table(RESOURCES_DIR, ResourceRow)
+        return self._table(schema.RESOURCES_DIR, schema.ResourceRow)
 
-    def _event_rows(self) -> Iterator[EventRow]:
+    def _event_rows(self) -> Iterator[schema.EventRow]:
         if self.info.format == "parquet":
-            return read_event_rows(self.path / EVENTS_DIR)
-        return self._table(EVENTS_DIR, EventRow)
+            return parquet.read_event_rows(self.path / schema.EVENTS_DIR)
+        return self._table(schema.EVENTS_DIR, schema.EventRow)
 
     def _table(self, name: str, row_type: type[_RowT]) -> Iterator[_RowT]:
         for path in sorted((self.path / name).glob("*")):
             if path.suffix == ".jsonl":
-                yield from read_lines(path, row_type)
+                yield from jsonl.read_lines(path, row_type)
             else:
-                yield from read_rows(path, row_type)
+                yield from parquet.read_rows(path, row_type)
 
 
 def read_run(path: Path) -> RunDirectory:
@@ -333,12 +311,12 @@ def read_run(path: Path) -> RunDirectory:
     if not path.exists():
         raise ConfigError(f"{path}: no such file or folder")
     path = latest_run(path) or path
-    manifest = path / MANIFEST_NAME
+    manifest = path / schema.MANIFEST_NAME
     if not manifest.is_file():
         reason = "has no run.json" if path.is_dir() else "is no directory"
         raise DataError(f"{path} is not a trace: it {reason}")
     try:
-        info = msgspec.json.decode(manifest.read_bytes(), type=RunManifest)
+        info = msgspec.json.decode(manifest.read_bytes(), type=schema.RunManifest)
     except UNREADABLE_JSON as error:
         raise DataError(f"{manifest} is not the record of a run: {error}") from error
     return RunDirectory(path, info)
@@ -349,7 +327,9 @@ def latest_run(folder: Path) -> Path | None:
     entries = {each.name: each for each in folder.iterdir()} if folder.is_dir() else {}
     if LATEST_NAME not in entries:
         return None
-    whole = [int(name) for name in _numbers(entries) if (folder / name / MANIFEST_NAME).is_file()]
+    whole = [
+        int(name) for name in _numbers(entries) if (folder / name / schema.MANIFEST_NAME).is_file()
+    ]
     return folder / str(max(whole)) if whole else None
 
 
@@ -420,8 +400,8 @@ def check_replaceable(path: Path, keep: Path | None = None) -> None:
         return
     if not path.is_dir():
         raise ConfigError(f"{path} is a file; name a directory for the trace")
-    files = (MANIFEST_NAME, METRICS_NAME, APPENDABLE_NAME)
-    ours = {*files, f"{MANIFEST_NAME}.partial", *_TABLES}
+    files = (schema.MANIFEST_NAME, schema.METRICS_NAME, schema.APPENDABLE_NAME)
+    ours = {*files, f"{schema.MANIFEST_NAME}.partial", *_TABLES}
     foreign = sorted(entry.name for entry in path.iterdir() if entry.name not in ours)
     if foreign:
         raise ConfigError(
@@ -431,15 +411,15 @@ def check_replaceable(path: Path, keep: Path | None = None) -> None:
 
 def holds_trace(path: Path) -> bool:
     """Whether a directory holds a trace, or the remains of an interrupted one."""
-    return any((path / name).exists() for name in (MANIFEST_NAME, *_TABLES))
+    return any((path / name).exists() for name in (schema.MANIFEST_NAME, *_TABLES))
 
 
 def _clear(path: Path) -> None:
     """Create the directory, without the trace that may be there."""
     check_replaceable(path)
     path.mkdir(parents=True, exist_ok=True)
-    (path / MANIFEST_NAME).unlink(missing_ok=True)
-    (path / METRICS_NAME).unlink(missing_ok=True)
-    (path / APPENDABLE_NAME).unlink(missing_ok=True)
+    (path / schema.MANIFEST_NAME).unlink(missing_ok=True)
+    (path / schema.METRICS_NAME).unlink(missing_ok=True)
+    (path / schema.APPENDABLE_NAME).unlink(missing_ok=True)
     for table in _TABLES:
         shutil.rmtree(path / table, ignore_errors=True)

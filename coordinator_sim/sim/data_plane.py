@@ -7,42 +7,14 @@ client, and a leader may have a fencible producer: each has connections of its o
 from collections.abc import Callable
 from typing import Final
 
-from coordinator_sim.connect.effects import (
-    AlterGroupOffsets,
-    CloseProducer,
-    CreateTopic,
-    DeleteGroup,
-    DeleteGroupOffsets,
-    DescribeCluster,
-    DescribeTopic,
-    DescribeTopicConfig,
-    FenceProducers,
-    Fetched,
-    InitTransactions,
-    ListEndOffsets,
-    ListGroupOffsets,
-    Produce,
-    ProduceInTransaction,
-    ReadToEnd,
-    StartReading,
-    StopReading,
-    WorkerEffect,
-)
+from coordinator_sim.connect import effects
 from coordinator_sim.connect.exceptions import JavaException
 from coordinator_sim.connect.thread import Blocking, Thread
+from coordinator_sim.sim import topic_admin
 from coordinator_sim.sim.group_admin import carry_out_for_group
 from coordinator_sim.sim.kafka_client import DEFAULT_API_TIMEOUT_MS
 from coordinator_sim.sim.scenario.world import TopicCosts
 from coordinator_sim.sim.threaded_clients import ThreadedClients
-from coordinator_sim.sim.topic_admin import (
-    LATEST,
-    cluster_id,
-    count_partitions,
-    create_topic,
-    fence_producers,
-    list_offsets,
-    topic_config,
-)
 from coordinator_sim.sim.topic_reader import TopicReader
 from coordinator_sim.sim.topic_writer import Answer, TopicWriter, TransactionalWriter
 from coordinator_sim.sim.world import US_PER_MS, World
@@ -72,7 +44,7 @@ class DataPlane(ThreadedClients):
         costs: TopicCosts,
         once_sent: tuple[str, ...],
         answer: Answer,
-        fetched: Callable[[Fetched], None],
+        fetched: Callable[[effects.Fetched], None],
         group_id: str | None = None,
     ) -> None:
         super().__init__(world, worker)
@@ -86,15 +58,15 @@ class DataPlane(ThreadedClients):
         self._writers: dict[str, TopicWriter] = {}
         self._transactional: dict[str, TransactionalWriter] = {}
 
-    def carry_out(self, effect: WorkerEffect) -> bool:
+    def carry_out(self, effect: effects.WorkerEffect) -> bool:
         """Begin an effect that concerns topics; return whether it does.
 
         Answers come later, never during this call.
         """
-        if isinstance(effect, ReadToEnd):
+        if isinstance(effect, effects.ReadToEnd):
             self._tell_of_end(effect.topic)
             return True
-        if isinstance(effect, CloseProducer):
+        if isinstance(effect, effects.CloseProducer):
             # At once, even while the process is frozen: its successor has the same name.
             self._close_producer(effect.transactional_id)
             return True
@@ -111,49 +83,54 @@ class DataPlane(ThreadedClients):
 
     # -- effects ---------------------------------------------------------------------------
 
-    def _main_of(self, effect: WorkerEffect) -> Blocking[None] | None:
+    def _main_of(self, effect: effects.WorkerEffect) -> Blocking[None] | None:
         """Return the thread that carries an effect out; None if it does not concern topics."""
         match effect:
-            case Produce(topic=topic):
+            case effects.Produce(topic=topic):
                 return self._queue(self._writer(topic), effect)
-            case StartReading(topic=topic, read_committed=read_committed):
+            case effects.StartReading(topic=topic, read_committed=read_committed):
                 return self._start_reading(topic, read_committed=read_committed)
-            case StopReading(topic=topic):
+            case effects.StopReading(topic=topic):
                 return self._stop_reading(topic)
-            case InitTransactions(token=token, transactional_id=transactional_id):
+            case effects.InitTransactions(token=token, transactional_id=transactional_id):
                 return self._new_transactional(transactional_id).init_transactions(token)
-            case ProduceInTransaction(transactional_id=transactional_id):
+            case effects.ProduceInTransaction(transactional_id=transactional_id):
                 return self._transactional[transactional_id].produce(effect)
             case _:
                 return self._admin_call(effect)
 
-    def _admin_call(self, effect: WorkerEffect) -> Blocking[None] | None:
+    def _admin_call(self, effect: effects.WorkerEffect) -> Blocking[None] | None:
         main: Blocking[object]
         match effect:
-            case DescribeCluster():
-                main = cluster_id(self._client(_ADMIN))
-            case CreateTopic():
-                main = create_topic(self._client(_ADMIN), effect)
-            case DescribeTopic(topic=topic):
-                main = count_partitions(self._client(_ADMIN), topic)
-            case DescribeTopicConfig(topic=topic, name=name):
-                main = topic_config(self._client(_ADMIN), topic, name)
-            case ListEndOffsets():
+            case effects.DescribeCluster():
+                main = topic_admin.cluster_id(self._client(_ADMIN))
+            case effects.CreateTopic():
+                main = topic_admin.create_topic(self._client(_ADMIN), effect)
+            case effects.DescribeTopic(topic=topic):
+                main = topic_admin.count_partitions(self._client(_ADMIN), topic)
+            case effects.DescribeTopicConfig(topic=topic, name=name):
+                main = topic_admin.topic_config(self._client(_ADMIN), topic, name)
+            case effects.ListEndOffsets():
                 main = self._end_offsets(effect)
-            case FenceProducers(transactional_ids=transactional_ids):
-                main = fence_producers(self._client(_ADMIN), transactional_ids)
-            case ListGroupOffsets() | AlterGroupOffsets() | DeleteGroupOffsets() | DeleteGroup():
+            case effects.FenceProducers(transactional_ids=transactional_ids):
+                main = topic_admin.fence_producers(self._client(_ADMIN), transactional_ids)
+            case (
+                effects.ListGroupOffsets()
+                | effects.AlterGroupOffsets()
+                | effects.DeleteGroupOffsets()
+                | effects.DeleteGroup()
+            ):
                 main = carry_out_for_group(self._client("group-admin"), effect)
             case _:
                 return None
         return self._answering(effect.token, main)
 
-    def _end_offsets(self, effect: ListEndOffsets) -> Blocking[object]:
+    def _end_offsets(self, effect: effects.ListEndOffsets) -> Blocking[object]:
         admin = self._client(_ADMIN)
-        return list_offsets(
+        return topic_admin.list_offsets(
             admin,
             effect.topic,
-            LATEST,
+            topic_admin.LATEST,
             read_committed=effect.read_committed,
             deadline_ms=admin.now_ms + DEFAULT_API_TIMEOUT_MS,
         )
@@ -166,7 +143,7 @@ class DataPlane(ThreadedClients):
             return
         self._answer(token, value, None)
 
-    def _queue(self, writer: TopicWriter, effect: Produce) -> Blocking[None]:
+    def _queue(self, writer: TopicWriter, effect: effects.Produce) -> Blocking[None]:
         writer.produce(effect)
         yield from ()
 

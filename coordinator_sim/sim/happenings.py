@@ -11,15 +11,8 @@ from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.degradation import End
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.rest_operator import send_rest_request
+from coordinator_sim.sim.scenario import happenings
 from coordinator_sim.sim.scenario import happenings as scripted
-from coordinator_sim.sim.scenario.happenings import (
-    ClusterHappening,
-    ConnectorHappening,
-    Happening,
-    MemberHappening,
-    ProcessHappening,
-    ResponseHappening,
-)
 from coordinator_sim.sim.scenario.unchecked import TaskWindow
 from coordinator_sim.sim.workload_agents import WorkloadAgents
 from coordinator_sim.sim.world import US_PER_MS, World
@@ -73,7 +66,7 @@ class Stage:
         self._connect = connect
         self._workloads = workloads
 
-    def schedule(self, happening: Happening) -> None:
+    def schedule(self, happening: happenings.Happening) -> None:
         """Schedule a happening at its instant."""
         at_us = happening.at_ms * US_PER_MS
         self._world.environment.call_at(at_us, partial(self._happen, happening))
@@ -84,7 +77,7 @@ class Stage:
             record = partial(self._world.record_fault, what, task=task.id, kind=task.kind)
             self._world.environment.call_at(at_ms * US_PER_MS, record)
 
-    def _happen(self, happening: Happening) -> None:
+    def _happen(self, happening: happenings.Happening) -> None:
         fields = msgspec.structs.asdict(happening)
         attrs = {
             name: _text(value)
@@ -92,20 +85,20 @@ class Stage:
             if name != "at_ms" and value not in (None, {}, "")
         }
         self._world.record_fault(type(happening).__name__, **attrs)
-        if isinstance(happening, ConnectorHappening):
+        if isinstance(happening, happenings.ConnectorHappening):
             self._change_connector(happening)
-        elif isinstance(happening, ProcessHappening):
+        elif isinstance(happening, happenings.ProcessHappening):
             self._change_process(happening)
-        elif isinstance(happening, ResponseHappening):
+        elif isinstance(happening, happenings.ResponseHappening):
             self._meddle(happening)
-        elif isinstance(happening, MemberHappening):
+        elif isinstance(happening, happenings.MemberHappening):
             self._change_member(happening)
         elif isinstance(happening, scripted.SetClock):
             self._set_clock(happening)
         else:
             self._change_cluster(happening)
 
-    def _change_process(self, happening: ProcessHappening) -> None:
+    def _change_process(self, happening: happenings.ProcessHappening) -> None:
         member = self._members[happening.member]
         match happening:
             case scripted.StartMember(settings=settings):
@@ -119,7 +112,7 @@ class Stage:
             case _:
                 assert_never(happening)
 
-    def _change_member(self, happening: MemberHappening) -> None:
+    def _change_member(self, happening: happenings.MemberHappening) -> None:
         match happening:
             case scripted.SetClock(member=name, skew_ms=skew_ms, drift_ppm=drift_ppm):
                 self._world.clock_of(name).set(skew_ms=skew_ms, drift_ppm=drift_ppm)
@@ -149,7 +142,7 @@ class Stage:
         elif happening.broker is not None:
             self._cluster.set_clock(happening.broker, skew_ms=skew_ms, drift_ppm=drift_ppm)
 
-    def _meddle(self, happening: ResponseHappening) -> None:
+    def _meddle(self, happening: happenings.ResponseHappening) -> None:
         meddling, api = self._world.network.meddling, ApiKey[happening.api]
         target = happening.member or (happening.group_id or "", happening.role or "")
         match happening:
@@ -164,7 +157,7 @@ class Stage:
             case _:
                 assert_never(happening)
 
-    def _change_cluster(self, happening: ClusterHappening) -> None:
+    def _change_cluster(self, happening: happenings.ClusterHappening) -> None:
         match happening:
             case scripted.PartitionNetwork(member=member, broker=broker, for_ms=for_ms):
                 self._world.network.cut(member, broker)
@@ -212,7 +205,7 @@ class Stage:
             return happening.partition
         return self._world.offsets_partition_of(happening.group_id or "")
 
-    def _change_connector(self, happening: ConnectorHappening) -> None:
+    def _change_connector(self, happening: happenings.ConnectorHappening) -> None:
         admin = self._connect[happening.group_id]
         match happening:
             case scripted.RemoveConnector(connector=connector):

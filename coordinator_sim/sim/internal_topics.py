@@ -7,17 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.connect.stores.config_records import (
-    SESSION_KEY_KEY,
-    SessionKey,
-    as_hash_map,
-    commit_tasks_key,
-    commit_value,
-    connector_key,
-    properties_value,
-    session_key_value,
-    task_key,
-)
+from coordinator_sim.connect.stores import config_records
 from coordinator_sim.connect.stores.topic_log import CLEANUP_POLICY, COMPACT
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.resources import ConnectorTaskId
@@ -121,20 +111,22 @@ def _write_connectors(world: World, topic: str, group: ConnectGroupSpec) -> None
     log = _log_of(world, topic, 0)
     if group.connectors and group.connect_protocol == "sessioned":
         # The worker that wrote the connectors led an earlier generation, so it wrote a key too.
-        key = SessionKey(sha256(group.group_id.encode()).digest(), "HmacSHA256", 0)
-        _append(log, [(SESSION_KEY_KEY, session_key_value(key))])
+        key = config_records.SessionKey(sha256(group.group_id.encode()).digest(), "HmacSHA256", 0)
+        _append(log, [(config_records.SESSION_KEY_KEY, config_records.session_key_value(key))])
     for name, tasks in group.connectors.items():
         config = connector_config(group, name, tasks)
-        task_keys = [task_key(ConnectorTaskId(name, number)) for number in range(tasks)]
+        task_keys = [
+            config_records.task_key(ConnectorTaskId(name, number)) for number in range(tasks)
+        ]
         _append(
             log,
             [
-                (connector_key(name), properties_value(config)),
+                (config_records.connector_key(name), config_records.properties_value(config)),
                 *(
-                    (key, properties_value(task_config(config, number)))
+                    (key, config_records.properties_value(task_config(config, number)))
                     for number, key in enumerate(task_keys)
                 ),
-                (commit_tasks_key(name), commit_value(tasks)),
+                (config_records.commit_tasks_key(name), config_records.commit_value(tasks)),
             ],
         )
 
@@ -185,7 +177,7 @@ def connector_config(group: ConnectGroupSpec, name: str, tasks: int) -> dict[str
 def task_config(config: dict[str, str], number: int) -> dict[str, str]:
     """Return the configuration of a task as its class makes it, in a leader's order."""
     task_class = f"{config['connector.class']}Task"
-    return as_hash_map({**config, "task.class": task_class, SHARDS: str(number)})
+    return config_records.as_hash_map({**config, "task.class": task_class, SHARDS: str(number)})
 
 
 def _append_counted(

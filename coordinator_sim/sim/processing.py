@@ -3,16 +3,9 @@
 from typing import NamedTuple, assert_never
 
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.sim.scenario import work
 from coordinator_sim.sim.scenario.choices import Choices
 from coordinator_sim.sim.scenario.quantiles import drawn
-from coordinator_sim.sim.scenario.work import (
-    SHAPES,
-    PerPoll,
-    PerRecord,
-    ProcessingLaw,
-    ShapedPerPoll,
-    TablePerRecord,
-)
 
 US_PER_MS = 1_000
 _US_PER_PERCENT_MS = US_PER_MS // 100
@@ -43,33 +36,33 @@ class Pace(NamedTuple):
         return count if self.record_us == 0 else min(count, working_us // self.record_us)
 
 
-def pace_of(law: ProcessingLaw, choices: Choices, name: str) -> Pace:
+def pace_of(law: work.ProcessingLaw, choices: Choices, name: str) -> Pace:
     """Return the pace of the next poll's records; a table or shape draws by application name."""
     match law:
-        case PerPoll(ms=ms):
+        case work.PerPoll(ms=ms):
             return Pace(max(ms, 1) * US_PER_MS, 0)
-        case PerRecord(us=us, poll_us=poll_us):
+        case work.PerRecord(us=us, poll_us=poll_us):
             return Pace(poll_us, us)
-        case TablePerRecord(quantiles_us=quantiles):
+        case work.TablePerRecord(quantiles_us=quantiles):
             return Pace(0, drawn(quantiles, choices, "processing", name))
-        case ShapedPerPoll(shape=shape, typical_ms=typical_ms):
-            percent = drawn(SHAPES[shape], choices, "processing", name)
+        case work.ShapedPerPoll(shape=shape, typical_ms=typical_ms):
+            percent = drawn(work.SHAPES[shape], choices, "processing", name)
             return Pace(max(LEAST_POLL_US, typical_ms * percent * _US_PER_PERCENT_MS), 0)
         case _:
             assert_never(law)
 
 
-def longest_busy_us(law: ProcessingLaw, count: int) -> int:
+def longest_busy_us(law: work.ProcessingLaw, count: int) -> int:
     """Return the longest time that a poll of so many records may take."""
     match law:
-        case PerPoll(ms=ms):
+        case work.PerPoll(ms=ms):
             return max(ms, 1) * US_PER_MS
-        case PerRecord(us=us, poll_us=poll_us):
+        case work.PerRecord(us=us, poll_us=poll_us):
             return poll_us + us * count
-        case TablePerRecord(quantiles_us=quantiles):
+        case work.TablePerRecord(quantiles_us=quantiles):
             return quantiles[-1] * count
-        case ShapedPerPoll(shape=shape, typical_ms=typical_ms):
-            return typical_ms * SHAPES[shape][-1] * _US_PER_PERCENT_MS
+        case work.ShapedPerPoll(shape=shape, typical_ms=typical_ms):
+            return typical_ms * work.SHAPES[shape][-1] * _US_PER_PERCENT_MS
         case _:
             assert_never(law)
 

@@ -20,33 +20,7 @@ from coordinator_sim.messages.streams_group_records import (
     StreamsGroupMetadataValue,
     StreamsGroupTopologyValue,
 )
-from coordinator_sim.trace.epoch_groups import (
-    AWAY,
-    CONVERTED,
-    DELAY,
-    FROM_TYPE,
-    GROUP_TYPE,
-    NO_EPOCH,
-    NOTHING_BESIDE,
-    TEMPORARY,
-    TO_TYPE,
-    Beside,
-    EpochGroupStory,
-    EpochValue,
-    Told,
-)
-from coordinator_sim.trace.epoch_members import (
-    AWAY_EPOCH,
-    NOTHING,
-    MetadataValue,
-    PartValue,
-    SeenMember,
-    StepValue,
-    TargetValue,
-    assignment_bytes,
-    part_of,
-    resources_of,
-)
+from coordinator_sim.trace import epoch_groups, epoch_members
 from coordinator_sim.trace.epoch_records import SAID_BY, Says, member_of
 from coordinator_sim.trace.events import Event, RebalanceReason
 
@@ -59,7 +33,9 @@ _REASONS: Final = {
 }
 
 
-def told_by(story: EpochGroupStory, records: Sequence[LogRecord], known: Beside) -> Iterator[Told]:
+def told_by(
+    story: epoch_groups.EpochGroupStory, records: Sequence[LogRecord], known: epoch_groups.Beside
+) -> Iterator[epoch_groups.Told]:
     """Yield what a batch of a group's records tells, and follow it.
 
     Args:
@@ -74,7 +50,10 @@ def told_by(story: EpochGroupStory, records: Sequence[LogRecord], known: Beside)
 
 
 def load(
-    story: EpochGroupStory, records: Iterable[LogRecord], said: EpochValue, target_epoch: int
+    story: epoch_groups.EpochGroupStory,
+    records: Iterable[LogRecord],
+    said: epoch_groups.EpochValue,
+    target_epoch: int,
 ) -> None:
     """Load the state of a group from records of its members, and emit no events.
 
@@ -84,7 +63,7 @@ def load(
         said: Value of its last epoch record.
         target_epoch: Epoch of its last target.
     """
-    for _ in told_by(story, tuple(records), NOTHING_BESIDE):
+    for _ in told_by(story, tuple(records), epoch_groups.NOTHING_BESIDE):
         pass
     story.begin_loaded(said, target_epoch)
 
@@ -92,7 +71,12 @@ def load(
 class _Batch:
     """A batch while its records are gone through."""
 
-    def __init__(self, story: EpochGroupStory, records: Sequence[LogRecord], known: Beside) -> None:
+    def __init__(
+        self,
+        story: epoch_groups.EpochGroupStory,
+        records: Sequence[LogRecord],
+        known: epoch_groups.Beside,
+    ) -> None:
         self._story = story
         self._known = known
         self._name_of = story.name_of(known.name_of)
@@ -107,7 +91,7 @@ class _Batch:
             for record in records
             if record.value is None and SAID_BY.get(type(record.key)) is Says.MEMBER
         ]
-        self._leaving: dict[str, SeenMember] = {
+        self._leaving: dict[str, epoch_members.SeenMember] = {
             name: story.members[name] for name in gone if name in story.members
         }
         self._instances = {
@@ -127,7 +111,7 @@ class _Batch:
         came = (_instance_of(record.value) for record in records)
         self._replaced = {self._instances[name] for name in came if name in self._instances}
 
-    def told(self, record: LogRecord) -> Iterator[Told]:
+    def told(self, record: LogRecord) -> Iterator[epoch_groups.Told]:
         """Follow one record, and yield what it tells."""
         key, value = record.key, record.value
         if isinstance(key, GroupMetadataKey):
@@ -149,7 +133,7 @@ class _Batch:
             case Says.STEP:
                 yield from self._step(member_of(key), value)
 
-    def settled(self) -> Iterator[Told]:
+    def settled(self) -> Iterator[epoch_groups.Told]:
         """Yield what the whole batch has led to."""
         story = self._story
         if story.settles():
@@ -161,15 +145,15 @@ class _Batch:
 
     # -- members -----------------------------------------------------------------------------
 
-    def _member(self, member_id: str, value: object) -> Iterator[Told]:
+    def _member(self, member_id: str, value: object) -> Iterator[epoch_groups.Told]:
         story = self._story
-        if not isinstance(value, MetadataValue):
+        if not isinstance(value, epoch_members.MetadataValue):
             gone = story.remove(member_id)
             if gone is not None and member_id not in self._replaced | self._kept:
                 yield from self._gone(gone)
             return
         before = story.members.get(member_id)
-        member = (before or SeenMember(member_id=member_id)).with_metadata(value)
+        member = (before or epoch_members.SeenMember(member_id=member_id)).with_metadata(value)
         story.put(member)
         if before is None:
             yield self._came(member)
@@ -178,14 +162,14 @@ class _Batch:
             if reason is not None:
                 self._caused(reason, member)
 
-    def _came(self, member: SeenMember) -> Told:
+    def _came(self, member: epoch_members.SeenMember) -> epoch_groups.Told:
         columns: dict[str, Any] = {
             **member.names(),
             **self._of_group(self._story.group_epoch),
             "rebalance_timeout_ms": max(member.rebalance_timeout_ms, 0) or None,
             "subscription": member.subscription(),
         }
-        attrs = {GROUP_TYPE: self._story.group_type, **member.wishes()}
+        attrs = {epoch_groups.GROUP_TYPE: self._story.group_type, **member.wishes()}
         old_id = self._instances.get(member.instance_id) if member.instance_id else None
         self._caused(RebalanceReason.MEMBER_JOINED, member)
         if old_id in self._replaced:
@@ -193,7 +177,7 @@ class _Batch:
             return Event.STATIC_REPLACED, columns | {"attrs": {**attrs, "old_member_id": old_id}}
         return Event.MEMBER_ADDED, columns | {"attrs": attrs}
 
-    def _gone(self, member: SeenMember) -> Iterator[Told]:
+    def _gone(self, member: epoch_members.SeenMember) -> Iterator[epoch_groups.Told]:
         known = self._known
         kind, departed = known.departure, known.departed
         if known.judge is not None:
@@ -204,26 +188,29 @@ class _Batch:
             **self._of_group(self._story.group_epoch),
             **departed,
         }
-        attrs = {GROUP_TYPE: self._story.group_type, **departed.get("attrs", {})}
+        attrs = {epoch_groups.GROUP_TYPE: self._story.group_type, **departed.get("attrs", {})}
         yield kind, columns | {"attrs": attrs}
 
-    def _step(self, member_id: str, value: object) -> Iterator[Told]:
+    def _step(self, member_id: str, value: object) -> Iterator[epoch_groups.Told]:
         story = self._story
         before = story.members.get(member_id)
-        if not isinstance(value, StepValue):
+        if not isinstance(value, epoch_members.StepValue):
             return
-        member = (before or SeenMember(member_id=member_id)).with_assignment(value)
+        member = (before or epoch_members.SeenMember(member_id=member_id)).with_assignment(value)
         story.put(member)
-        if before is not None and member.epoch == AWAY_EPOCH:
-            attrs = {GROUP_TYPE: story.group_type, TEMPORARY: AWAY}
+        if before is not None and member.epoch == epoch_members.AWAY_EPOCH:
+            attrs = {
+                epoch_groups.GROUP_TYPE: story.group_type,
+                epoch_groups.TEMPORARY: epoch_groups.AWAY,
+            }
             columns = {**member.names(), **self._of_group(story.group_epoch)}
             yield Event.MEMBER_LEFT, columns | {"attrs": attrs}
             return
         if member != before and member.epoch > 0:
             yield Event.MEMBER_STEP, self._step_columns(member)
 
-    def _step_columns(self, member: SeenMember) -> dict[str, Any]:
-        target = self._story.targets.get(member.member_id, NOTHING)
+    def _step_columns(self, member: epoch_members.SeenMember) -> dict[str, Any]:
+        target = self._story.targets.get(member.member_id, epoch_members.NOTHING)
         attrs = {
             "state": member.state,
             "previous_epoch": str(member.previous_epoch),
@@ -231,39 +218,39 @@ class _Batch:
             **member.assigned.copies(),
         }
         if member.revoking.owned:
-            attrs["revoking"] = resources_of(member.revoking.owned, self._name_of)
+            attrs["revoking"] = epoch_members.resources_of(member.revoking.owned, self._name_of)
         return {
             **member.names(),
             **self._of_group(member.epoch),
-            "assignment": assignment_bytes(member.assigned.owned, self._name_of),
+            "assignment": epoch_members.assignment_bytes(member.assigned.owned, self._name_of),
             "attrs": attrs | member.revoking.copies("revoking_"),
         }
 
     # -- the group ---------------------------------------------------------------------------
 
-    def _caused(self, reason: RebalanceReason, member: SeenMember) -> None:
+    def _caused(self, reason: RebalanceReason, member: epoch_members.SeenMember) -> None:
         """Remember why the group's epoch grows: the first reason of a batch counts."""
         if self._reason is None:
             self._reason = reason
             self._cause = {**member.names(), "subscription": member.subscription()}
 
-    def _converted(self, *, is_upgrade: bool) -> Told:
+    def _converted(self, *, is_upgrade: bool) -> epoch_groups.Told:
         """A classic group's record in the batch: the group is of another type from here on."""
         story = self._story
         own = story.group_type
         types = (_CLASSIC, own) if is_upgrade else (own, _CLASSIC)
-        attrs = dict(zip((FROM_TYPE, TO_TYPE), types, strict=True))
+        attrs = dict(zip((epoch_groups.FROM_TYPE, epoch_groups.TO_TYPE), types, strict=True))
         if is_upgrade and not self._known.had_members:
             attrs["empty"] = "1"
         if not is_upgrade and not (story.members or self._leaving):
             attrs["empty"] = "1"
-        return Event.LIFECYCLE, {"reason_text": CONVERTED, "attrs": attrs}
+        return Event.LIFECYCLE, {"reason_text": epoch_groups.CONVERTED, "attrs": attrs}
 
-    def _epoch(self, value: object) -> Iterator[Told]:
+    def _epoch(self, value: object) -> Iterator[epoch_groups.Told]:
         story = self._story
-        if not isinstance(value, EpochValue):
+        if not isinstance(value, epoch_groups.EpochValue):
             if not self._is_downgrade:
-                attrs = {GROUP_TYPE: story.group_type}
+                attrs = {epoch_groups.GROUP_TYPE: story.group_type}
                 yield Event.GROUP_DEAD, {"generation": story.group_epoch, "attrs": attrs}
             story.said = None
             return
@@ -287,9 +274,12 @@ class _Batch:
         self._reason, self._cause = None, {}
         if not story.members:
             columns = {**self._of_group(value.epoch), **story.size()}
-            yield Event.GROUP_EMPTY, columns | {"attrs": {GROUP_TYPE: story.group_type}}
+            yield (
+                Event.GROUP_EMPTY,
+                columns | {"attrs": {epoch_groups.GROUP_TYPE: story.group_type}},
+            )
 
-    def _numbers(self, value: EpochValue) -> dict[str, str]:
+    def _numbers(self, value: epoch_groups.EpochValue) -> dict[str, str]:
         """The hash of the topics, where the release has one; the topology of a streams group."""
         is_told = self._known.has_hash or value.metadata_hash
         attrs = {"metadata_hash": str(value.metadata_hash)} if is_told else {}
@@ -316,13 +306,15 @@ class _Batch:
             }
 
     def _part(self, member_id: str, value: object) -> None:
-        target = part_of(value) if isinstance(value, PartValue) else None
+        target = (
+            epoch_members.part_of(value) if isinstance(value, epoch_members.PartValue) else None
+        )
         self._story.put_target(member_id, target, is_new=member_id not in self._heirs)
 
-    def _target(self, value: object) -> Iterator[Told]:
+    def _target(self, value: object) -> Iterator[epoch_groups.Told]:
         story = self._story
-        if not isinstance(value, TargetValue):
-            story.new_target(NO_EPOCH)
+        if not isinstance(value, epoch_members.TargetValue):
+            story.new_target(epoch_groups.NO_EPOCH)
             return
         epoch = value.assignment_epoch
         changed = story.new_target(epoch)
@@ -334,22 +326,24 @@ class _Batch:
         }
         attrs = {"changed": str(len(changed))}
         if self._known.delay_ms:
-            attrs[DELAY] = str(self._known.delay_ms)
+            attrs[epoch_groups.DELAY] = str(self._known.delay_ms)
         yield Event.TARGET_COMPUTED, shared | story.size() | {"attrs": attrs}
         for name in changed:
             part = story.targets[name]
-            assignment = assignment_bytes(part.owned, self._name_of)
+            assignment = epoch_members.assignment_bytes(part.owned, self._name_of)
             columns = {**story.members[name].names(), "assignment": assignment}
             yield Event.TARGET_ASSIGNED, shared | columns | {"attrs": part.copies()}
 
 
 def _instance_of(value: object) -> str:
     """The instance id that a member's record names; empty without one."""
-    is_of_member = isinstance(value, MetadataValue)
+    is_of_member = isinstance(value, epoch_members.MetadataValue)
     return (getattr(value, "instance_id", None) or "") if is_of_member else ""
 
 
-def _changed(before: SeenMember, after: SeenMember) -> RebalanceReason | None:
+def _changed(
+    before: epoch_members.SeenMember, after: epoch_members.SeenMember
+) -> RebalanceReason | None:
     """Why a member that says something else of itself may need another target.
 
     Source: hasMemberSubscriptionChanged; hasStreamsMemberMetadataChanged and
@@ -367,7 +361,7 @@ def _changed(before: SeenMember, after: SeenMember) -> RebalanceReason | None:
     return RebalanceReason.METADATA_CHANGED if is_other else None
 
 
-def _why(before: EpochValue | None, value: EpochValue) -> RebalanceReason:
+def _why(before: epoch_groups.EpochValue | None, value: epoch_groups.EpochValue) -> RebalanceReason:
     """Why an epoch began that no member is the cause of: what its record says otherwise."""
     if isinstance(value, ConsumerGroupMetadataValue):
         return RebalanceReason.TOPICS_CHANGED

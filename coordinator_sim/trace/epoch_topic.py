@@ -12,18 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from coordinator_sim.messages.records import LogRecord
+from coordinator_sim.trace import epoch_members
 from coordinator_sim.trace.epoch_batches import told_by
 from coordinator_sim.trace.epoch_groups import Beside, EpochGroupStory
-from coordinator_sim.trace.epoch_members import (
-    AWAY_EPOCH,
-    MetadataValue,
-    PartValue,
-    SeenMember,
-    StepValue,
-    id_text,
-    part_of,
-    partitions_of,
-)
 from coordinator_sim.trace.epoch_records import TYPE_OF_KEY, member_of
 from coordinator_sim.trace.events import Event, TraceEvent
 
@@ -38,12 +29,12 @@ LastCommit = Callable[[list[tuple[str, int]]], tuple[int, int | None] | None]
 microseconds; None without any commit."""
 
 
-def _topic_ids(value: PartValue | StepValue) -> list[bytes]:
+def _topic_ids(value: epoch_members.PartValue | epoch_members.StepValue) -> list[bytes]:
     """The topics of which a member is given partitions, or has some."""
-    if isinstance(value, PartValue):
-        found = part_of(value)
+    if isinstance(value, epoch_members.PartValue):
+        found = epoch_members.part_of(value)
     else:
-        found = SeenMember(member_id="").with_assignment(value).assigned
+        found = epoch_members.SeenMember(member_id="").with_assignment(value).assigned
     return [name for name in found.owned if isinstance(name, bytes)]
 
 
@@ -104,10 +95,10 @@ class EpochGroupsTopic:
         said = {name: (each.topics, each.regex) for name, each in story.members.items()}
         for record in records:
             value, member_id = record.value, member_of(record.key)
-            if isinstance(value, MetadataValue):
-                member = SeenMember(member_id=member_id).with_metadata(value)
+            if isinstance(value, epoch_members.MetadataValue):
+                member = epoch_members.SeenMember(member_id=member_id).with_metadata(value)
                 said[member_id] = member.topics, member.regex
-            if not isinstance(value, PartValue | StepValue):
+            if not isinstance(value, epoch_members.PartValue | epoch_members.StepValue):
                 continue
             topics, regex = said.get(member_id, ((), None))
             ids = _topic_ids(value)
@@ -117,22 +108,24 @@ class EpochGroupsTopic:
     def _name_of(self, topic_id: bytes) -> str:
         shown = self._shown.get(topic_id)
         if shown is None:
-            shown = self._shown[topic_id] = self._names.get(topic_id) or id_text(topic_id)
+            shown = self._shown[topic_id] = self._names.get(topic_id) or epoch_members.id_text(
+                topic_id
+            )
         return shown
 
     def _judged(
         self,
         story: EpochGroupStory,
-        member: SeenMember,
+        member: epoch_members.SeenMember,
         columns: Mapping[str, Any],
         last_commit: LastCommit,
     ) -> tuple[Event, Mapping[str, Any]]:
         """Why a member went, as far as its records and commits show it."""
-        if member.epoch == AWAY_EPOCH:
+        if member.epoch == epoch_members.AWAY_EPOCH:
             return Event.MEMBER_FAILED, {"confidence": _AWAY_CONFIDENCE}
         owned = [
             (topic, each.partition)
-            for each in partitions_of(member.assigned.owned, self._name_of)
+            for each in epoch_members.partitions_of(member.assigned.owned, self._name_of)
             for topic in story.sources.get(each.topic, (each.topic,))
         ]
         said = last_commit(owned)

@@ -12,14 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from coordinator_sim.kafka.partitioning import partition_for
-from coordinator_sim.trace.batches import (
-    INFERRED,
-    KINDS,
-    NOBODY,
-    EventBatch,
-    FallingGroups,
-    group_runs,
-)
+from coordinator_sim.trace import batches
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
 from coordinator_sim.trace.rebalances import (
     Episode,
@@ -66,7 +59,7 @@ COORDINATOR_EVENTS: Final = _REBALANCE_LINES | {
     *ENDS_COORDINATOR,
 }
 """A coordinator's events about a group's life: the events of a history."""
-_TELLS_OF_LIFE: Final = np.array([kind in COORDINATOR_EVENTS for kind in KINDS])
+_TELLS_OF_LIFE: Final = np.array([kind in COORDINATOR_EVENTS for kind in batches.KINDS])
 _CAUSES: Final = frozenset(
     {
         Event.MEMBER_ADDED,
@@ -187,27 +180,27 @@ def _with_causes_in_time(lines: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
 class SteadyTimes:
     """Steadies the times of each group of a trace, as `steadied` does for one group."""
 
-    _times: FallingGroups
+    _times: batches.FallingGroups
 
     def __init__(self) -> None:
-        self._times = FallingGroups(_NO_TIME_US)
+        self._times = batches.FallingGroups(_NO_TIME_US)
 
-    def steady(self, batch: EventBatch) -> EventBatch:
+    def steady(self, batch: batches.EventBatch) -> batches.EventBatch:
         """Return the next events of the trace with steadied times."""
         times = self._times
-        rows = np.flatnonzero((batch.groups != NOBODY) & _TELLS_OF_LIFE[batch.kinds])
+        rows = np.flatnonzero((batch.groups != batches.NOBODY) & _TELLS_OF_LIFE[batch.kinds])
         falling = times.find(batch.groups, batch.ts_us, rows)
         if not falling:
             return batch
         ts_us, err_us = batch.ts_us.copy(), batch.ts_err_us.copy()
         rows = rows[np.isin(batch.groups[rows], list(falling))]
-        for group, own in group_runs(batch.groups, rows):
+        for group, own in batches.group_runs(batch.groups, rows):
             before_us = max(int(times.last[group]), int(ts_us[own[0]]))
             told_us = np.maximum.accumulate(np.append(before_us, ts_us[own]))[1:]
             err_us[own] = np.maximum(err_us[own], told_us - ts_us[own])
             ts_us[own] = told_us
             times.last[group] = told_us[-1]
-        time_kinds = np.where(ts_us == batch.ts_us, batch.time_kinds, INFERRED)
+        time_kinds = np.where(ts_us == batch.ts_us, batch.time_kinds, batches.INFERRED)
         return batch.having(ts_us=ts_us, ts_err_us=err_us, time_kinds=time_kinds.astype(np.int8))
 
 

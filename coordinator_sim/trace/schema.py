@@ -15,15 +15,7 @@ from msgspec import Meta, Struct, field
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
-from coordinator_sim.trace.events import (
-    Event,
-    OffsetEntry,
-    RebalanceReason,
-    RunInfo,
-    Source,
-    TimeKind,
-    TraceEvent,
-)
+from coordinator_sim.trace import events
 from coordinator_sim.trace.sources_read import Skew, SourceFile
 
 if TYPE_CHECKING:
@@ -55,12 +47,12 @@ class EventRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     trace_id: str
-    source: Source
+    source: events.Source
     source_ref: str | None = None
     seq: int
     ordinal: int
     ts_us: Annotated[int, Meta(ge=EARLIEST_US, le=LATEST_US)]
-    ts_kind: TimeKind = TimeKind.EVENT
+    ts_kind: events.TimeKind = events.TimeKind.EVENT
     ts_err_us: int = 0
     broker_id: int | None = None
     offsets_partition: int | None = None
@@ -69,7 +61,7 @@ class EventRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     generation: int | None = None
     protocol_type: str | None = None
     protocol_name: str | None = None
-    event: Event
+    event: events.Event
     member_id: str | None = None
     group_instance_id: str | None = None
     client_id: str | None = None
@@ -77,7 +69,7 @@ class EventRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     leader_id: str | None = None
     members: int | None = None
     static_members: int | None = None
-    reason: RebalanceReason | None = None
+    reason: events.RebalanceReason | None = None
     reason_text: str | None = None
     client_reason: str | None = None
     state_from: GroupState | None = None
@@ -146,7 +138,7 @@ class ResourceRow(Struct, frozen=True, kw_only=True):
     resources: tuple[str, ...]
 
 
-class RunManifest(RunInfo, frozen=True, kw_only=True):
+class RunManifest(events.RunInfo, frozen=True, kw_only=True):
     """Content of `run.json`: the run's facts, its digest and what was written.
 
     Args:
@@ -170,7 +162,7 @@ class RunManifest(RunInfo, frozen=True, kw_only=True):
 
 
 _ROW_ONLY: Final = frozenset({"trace_id", "source", "ordinal"})
-_OFFSET_COLUMNS: Final = tuple(OffsetEntry.__struct_fields__)
+_OFFSET_COLUMNS: Final = tuple(events.OffsetEntry.__struct_fields__)
 _SHARED: Final = tuple(
     name
     for name in EventRow.__struct_fields__
@@ -178,7 +170,7 @@ _SHARED: Final = tuple(
 )
 
 
-def rows_of(event: TraceEvent, ordinal: int, info: RunInfo) -> Iterator[EventRow]:
+def rows_of(event: events.TraceEvent, ordinal: int, info: events.RunInfo) -> Iterator[EventRow]:
     """Yield the rows of one event: one, or one per offset entry in their order."""
     shared: dict[str, Any] = {name: getattr(event, name) for name in _SHARED}
     shared["trace_id"] = info.trace_id
@@ -191,16 +183,17 @@ def rows_of(event: TraceEvent, ordinal: int, info: RunInfo) -> Iterator[EventRow
         yield EventRow(**shared, **msgspec.structs.asdict(entry))
 
 
-def event_of(rows: list[EventRow], info: RunInfo) -> TraceEvent:
+def event_of(rows: list[EventRow], info: events.RunInfo) -> events.TraceEvent:
     """Rebuild the event from its rows by `rows_of`. There is at least one row."""
     first = rows[0]
     values: dict[str, Any] = {name: getattr(first, name) for name in _SHARED}
     values["source"] = None if first.source is info.source else first.source
     if first.topic is not None:
         values["offsets"] = tuple(
-            OffsetEntry(**{name: getattr(row, name) for name in _OFFSET_COLUMNS}) for row in rows
+            events.OffsetEntry(**{name: getattr(row, name) for name in _OFFSET_COLUMNS})
+            for row in rows
         )
-    return TraceEvent(**values)
+    return events.TraceEvent(**values)
 
 
 def day_of(ts_us: int) -> str:

@@ -6,18 +6,8 @@ Source: kafka trunk, trogdor/.../trogdor/agent/AgentClient.java.
 from typing import Final
 
 from coordinator_sim.connect.effects import HttpRequest, HttpResponse
-from coordinator_sim.trogdor import jackson
+from coordinator_sim.trogdor import contract, jackson
 from coordinator_sim.trogdor.agent_status import StatusReader
-from coordinator_sim.trogdor.contract import (
-    AgentCall,
-    AgentStatus,
-    Answer,
-    Called,
-    Failed,
-    GetStatus,
-    PostWorker,
-    PutStop,
-)
 from coordinator_sim.trogdor.messages import CreateWorkerRequest, StopWorkerRequest
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 
@@ -26,19 +16,19 @@ _SHOWN_BYTES: Final = 200
 _JSON: Final = {"content-type": "application/json"}
 
 
-def request_of(call: AgentCall) -> HttpRequest:
+def request_of(call: contract.AgentCall) -> HttpRequest:
     """The request of a call."""
     match call:
-        case GetStatus():
+        case contract.GetStatus():
             return HttpRequest(method="GET", target="/agent/status")
-        case PostWorker(worker_id=worker_id, task_id=task_id, spec=spec):
+        case contract.PostWorker(worker_id=worker_id, task_id=task_id, spec=spec):
             body = jackson.write(
                 CreateWorkerRequest(worker_id=worker_id, task_id=task_id, spec=spec)
             )
             return HttpRequest(
                 method="POST", target="/agent/worker/create", headers=_JSON, body=body
             )
-        case PutStop(worker_id=worker_id):
+        case contract.PutStop(worker_id=worker_id):
             body = jackson.write(StopWorkerRequest(worker_id=worker_id))
             return HttpRequest(method="PUT", target="/agent/worker/stop", headers=_JSON, body=body)
         case _:
@@ -53,16 +43,16 @@ class AgentAnswers:
     def __init__(self) -> None:
         self._status = StatusReader()
 
-    def answer_of(self, call: AgentCall, response: HttpResponse) -> Answer:
+    def answer_of(self, call: contract.AgentCall, response: HttpResponse) -> contract.Answer:
         """The answer in an HTTP response; `Failed` if its status or body is not as expected."""
         if response.status != _OK:
-            return Failed(f"HTTP {response.status}: {_line(response.body[:_SHOWN_BYTES])}")
-        if not isinstance(call, GetStatus):
-            return Called()
+            return contract.Failed(f"HTTP {response.status}: {_line(response.body[:_SHOWN_BYTES])}")
+        if not isinstance(call, contract.GetStatus):
+            return contract.Called()
         try:
-            return AgentStatus(self._status.read(response.body))
+            return contract.AgentStatus(self._status.read(response.body))
         except TrogdorRefusal as refusal:
-            return Failed(refusal.message)
+            return contract.Failed(refusal.message)
 
 
 def _line(said: bytes) -> str:

@@ -6,14 +6,7 @@ Source: kafka trunk, trogdor/.../trogdor/coordinator/Coordinator.java.
 from collections.abc import Iterable
 from functools import partial
 
-from coordinator_sim.trogdor.contract import (
-    AgentCall,
-    Answer,
-    NodeEffect,
-    Order,
-    Quirks,
-    WorkerChanged,
-)
+from coordinator_sim.trogdor import contract
 from coordinator_sim.trogdor.deadlines import Deadlines
 from coordinator_sim.trogdor.node_manager import NodeManager
 from coordinator_sim.trogdor.specs import TaskSpec
@@ -21,7 +14,7 @@ from coordinator_sim.trogdor.states import TaskState
 from coordinator_sim.trogdor.task_manager import Matches, TaskManager
 from coordinator_sim.trogdor.topology import Topology
 
-Calls = list[tuple[str, AgentCall]]
+Calls = list[tuple[str, contract.AgentCall]]
 """Calls to make now, each of the agent of a node; `answered` takes each answer."""
 
 
@@ -44,7 +37,7 @@ class Coordinator:
         now_ms: int,
         *,
         first_worker_id: int = 0,
-        quirks: Quirks = Quirks.KAFKA,
+        quirks: contract.Quirks = contract.Quirks.KAFKA,
     ) -> None:
         self.started_ms = now_ms
         self._tasks = TaskManager(topology, first_worker_id=first_worker_id)
@@ -88,7 +81,7 @@ class Coordinator:
 
     # -- agents and time -----------------------------------------------------------------------
 
-    def answered(self, node: str, answer: Answer, now_ms: int) -> Calls:
+    def answered(self, node: str, answer: contract.Answer, now_ms: int) -> Calls:
         """Take the answer of a node's agent to the open call."""
         return self._of_node(node, self._nodes[node].answered(answer, now_ms), now_ms)
 
@@ -115,19 +108,19 @@ class Coordinator:
         else:
             self._beats.set(node, due_ms)
 
-    def _of_node(self, node: str, effects: Iterable[NodeEffect], now_ms: int) -> Calls:
+    def _of_node(self, node: str, effects: Iterable[contract.NodeEffect], now_ms: int) -> Calls:
         """Pass on what a node's manager wants: calls to the driver, states to the task manager."""
         self._await_beat(node)
         calls: Calls = []
         for effect in effects:
-            if isinstance(effect, WorkerChanged):
+            if isinstance(effect, contract.WorkerChanged):
                 told = self._tasks.worker_changed(node, effect.worker_id, effect.state, now_ms)
                 calls += self._carry_out(told, now_ms)
             else:
                 calls.append((node, effect))
         return calls
 
-    def _carry_out(self, orders: Iterable[Order], now_ms: int) -> Calls:
+    def _carry_out(self, orders: Iterable[contract.Order], now_ms: int) -> Calls:
         """Pass on the orders of the task manager to the managers of nodes."""
         calls: Calls = []
         for order in orders:

@@ -23,15 +23,7 @@ from typing import Any, Final, TypeVar, cast
 
 from msgspec import Struct, inspect
 
-from coordinator_sim.trogdor import json_text, scalars
-from coordinator_sim.trogdor.families import (
-    Family,
-    Variant,
-    family_of,
-    plain_variant,
-    variant_named,
-    variant_of,
-)
+from coordinator_sim.trogdor import families, json_text, scalars
 from coordinator_sim.trogdor.json_text import Node, Object
 from coordinator_sim.trogdor.refusals import TrogdorRefusal, quoted
 
@@ -106,11 +98,11 @@ def is_same(first: Struct, second: Struct) -> bool:
 
 def _struct(node: Node, kind: type[Struct]) -> Struct:
     """An object as a struct; for the base of a family, as the class that its tag names."""
-    family = family_of(kind)
+    family = families.family_of(kind)
     if family is not None:
         variant, node = _tagged(node, family)
     else:
-        variant = plain_variant(kind)
+        variant = families.plain_variant(kind)
     name = variant.kind.__name__
     if not isinstance(node, Object):
         raise TrogdorRefusal(400, f"{name} is expected, not {scalars.shown(node)}")
@@ -119,7 +111,7 @@ def _struct(node: Node, kind: type[Struct]) -> Struct:
     return variant.kind(**_values(members, variant))
 
 
-def _tagged(node: Node, family: Family) -> tuple[Variant, Node]:
+def _tagged(node: Node, family: families.Family) -> tuple[families.Variant, Node]:
     """The class that an object's tag names, and the object without it.
 
     A list of the tag and the object is read too. Source: Jackson, AsPropertyTypeDeserializer.
@@ -139,15 +131,15 @@ def _tagged(node: Node, family: Family) -> tuple[Variant, Node]:
     raise TrogdorRefusal(501, f"{family.tag_field!r} is missing")
 
 
-def _variant(tag: Node, family: Family) -> Variant:
+def _variant(tag: Node, family: families.Family) -> families.Variant:
     name = "" if isinstance(tag, list | Object | None) else scalars.as_text(tag)
-    found = variant_named(name, family)
+    found = families.variant_named(name, family)
     if found is None:
         raise TrogdorRefusal(501, f"{family.tag_field} {quoted(name)} is none of those known")
     return found
 
 
-def _values(members: tuple[tuple[str, Node], ...], variant: Variant) -> dict[str, Any]:
+def _values(members: tuple[tuple[str, Node], ...], variant: families.Variant) -> dict[str, Any]:
     """Field -> value of the members of an object; null and absent are left out, or preset."""
     also_read: Mapping[str, str] = getattr(variant.kind, "also_read", {})
     values: dict[str, Any] = {}
@@ -246,7 +238,7 @@ def tree(value: object) -> Any:  # noqa: ANN401 (any JSON value)
 
 
 def _struct_tree(value: Struct) -> dict[str, Any]:
-    variant = variant_of(value)
+    variant = families.variant_of(value)
     holder: str | None = getattr(variant.kind, "any_setter", None)
     if holder is not None:
         held: dict[str, Any] = tree(getattr(value, holder))

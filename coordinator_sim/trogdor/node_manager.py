@@ -14,23 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.trogdor import jackson
-from coordinator_sim.trogdor.contract import (
-    AgentCall,
-    AgentStatus,
-    Answer,
-    CreateWorker,
-    DestroyWorker,
-    Failed,
-    GetStatus,
-    NodeEffect,
-    Order,
-    PostWorker,
-    PutShutdown,
-    PutStop,
-    Quirks,
-    WorkerChanged,
-)
+from coordinator_sim.trogdor import contract, jackson
 from coordinator_sim.trogdor.specs import TaskSpec
 from coordinator_sim.trogdor.states import WorkerPhase, WorkerState
 
@@ -39,7 +23,7 @@ HEARTBEAT_MS: Final = 1_000
 GIVE_UP_MS: Final = 10_000
 """With quirks FIXED: how long after a task's end an agent that is not reached is waited for."""
 
-Beat = Generator[AgentCall, Answer, None]
+Beat = Generator[contract.AgentCall, contract.Answer, None]
 _BUSY: Final = frozenset({WorkerPhase.STARTING, WorkerPhase.RUNNING})
 _ENDING: Final = frozenset({WorkerPhase.STOPPING, WorkerPhase.DONE})
 
@@ -74,7 +58,9 @@ class NodeManager:
         "node",
     )
 
-    def __init__(self, node: str, now_ms: int, quirks: Quirks = Quirks.KAFKA) -> None:
+    def __init__(
+        self, node: str, now_ms: int, quirks: contract.Quirks = contract.Quirks.KAFKA
+    ) -> None:
         self.node = node
         self._quirks = quirks
         self._workers: dict[int, _Worker] = {}
@@ -82,30 +68,30 @@ class NodeManager:
         self._beat: Beat | None = None
         self._due_ms = now_ms + HEARTBEAT_MS
         self._now_ms = now_ms
-        self._out: list[NodeEffect] = []
+        self._out: list[contract.NodeEffect] = []
         self._is_shut_down = False
 
     # -- verbs ---------------------------------------------------------------------------------
 
-    def ordered(self, order: Order, now_ms: int) -> list[NodeEffect]:
+    def ordered(self, order: contract.Order, now_ms: int) -> list[contract.NodeEffect]:
         """Take an order of the task manager, after the heartbeat that is under way."""
         match order:
-            case CreateWorker():
+            case contract.CreateWorker():
                 action = partial(self._create, order)
-            case DestroyWorker():
+            case contract.DestroyWorker():
                 action = partial(self._destroy, order.worker_id)
             case _:
                 action = partial(self._stop, order.worker_id)
         self._mailbox.append((now_ms, action))
         return self._go_on(now_ms)
 
-    def answered(self, answer: Answer, now_ms: int) -> list[NodeEffect]:
+    def answered(self, answer: contract.Answer, now_ms: int) -> list[contract.NodeEffect]:
         """Take the answer to the open call."""
         self._now_ms = now_ms
         self._step(answer)
         return self._go_on(now_ms)
 
-    def expire(self, now_ms: int) -> list[NodeEffect]:
+    def expire(self, now_ms: int) -> list[contract.NodeEffect]:
         """Begin the heartbeat if it is due."""
         return self._go_on(now_ms)
 
@@ -113,16 +99,16 @@ class NodeManager:
         """When the next heartbeat is due; None while one is under way, or after the shutdown."""
         return None if self._beat is not None or self._is_shut_down else self._due_ms
 
-    def shut_down(self, *, stop_agent: bool) -> list[AgentCall]:
+    def shut_down(self, *, stop_agent: bool) -> list[contract.AgentCall]:
         """Cancel the calls to the agent; with `stop_agent`, return the call that shuts it down."""
         self._is_shut_down = True
         self._mailbox.clear()
         self._beat = None
-        return [PutShutdown()] if stop_agent else []
+        return [contract.PutShutdown()] if stop_agent else []
 
     # -- the thread ----------------------------------------------------------------------------
 
-    def _go_on(self, now_ms: int) -> list[NodeEffect]:
+    def _go_on(self, now_ms: int) -> list[contract.NodeEffect]:
         """Do what is due, in the order of its time, until an answer is waited for."""
         self._now_ms = now_ms
         while self._beat is None and not self._is_shut_down:
@@ -138,7 +124,7 @@ class NodeManager:
         out, self._out = self._out, []
         return out
 
-    def _step(self, answer: Answer | None) -> None:
+    def _step(self, answer: contract.Answer | None) -> None:
         """Let the heartbeat go on to its next call."""
         beat = self._beat
         if beat is None:
@@ -151,8 +137,8 @@ class NodeManager:
             self._out.append(call)
 
     def _heartbeat(self) -> Beat:
-        answer = yield GetStatus()
-        if not isinstance(answer, AgentStatus):
+        answer = yield contract.GetStatus()
+        if not isinstance(answer, contract.AgentStatus):
             self._missed()
             return
         for worker in list(self._workers.values()):
@@ -172,25 +158,25 @@ class NodeManager:
     def _missing(self, worker: _Worker) -> Beat:
         """Create what should run and does not."""
         if worker.should_run:
-            answer = yield PostWorker(worker.worker_id, worker.task_id, worker.spec)
-            if isinstance(answer, Failed):
+            answer = yield contract.PostWorker(worker.worker_id, worker.task_id, worker.spec)
+            if isinstance(answer, contract.Failed):
                 self._refused(worker, answer.error)
         # QUIRK: a worker that should not run, and that the agent does not have, is never over:
         # it was stopped before the agent heard of it, or the agent was started anew since. It is
         # never forgotten either, not even one that nobody asked for.
-        elif self._quirks is Quirks.FIXED and worker.state.is_done:
+        elif self._quirks is contract.Quirks.FIXED and worker.state.is_done:
             del self._workers[worker.worker_id]
-        elif self._quirks is Quirks.FIXED:
+        elif self._quirks is contract.Quirks.FIXED:
             was_begun = worker.state.state is not WorkerPhase.RECEIVING
             self._over(worker, f"the agent of {self.node} lost the worker" if was_begun else "")
 
     def _present(self, worker: _Worker, state: WorkerState) -> Beat:
         """Stop what runs and should not; tell what has changed."""
         if not worker.should_run and state.state in _BUSY:
-            yield PutStop(worker.worker_id)
+            yield contract.PutStop(worker.worker_id)
         if _is_same(worker.state, state):
             return
-        if self._quirks is Quirks.FIXED and worker.state.is_done:
+        if self._quirks is contract.Quirks.FIXED and worker.state.is_done:
             return
         if state.state in _ENDING:
             worker.should_run = False
@@ -205,7 +191,7 @@ class NodeManager:
     def _missed(self) -> None:
         """Make nothing of an agent that was not reached: tasks wait for it."""
         # QUIRK: for ever, also past their end.
-        if self._quirks is Quirks.KAFKA:
+        if self._quirks is contract.Quirks.KAFKA:
             return
         for worker in self._workers.values():
             if not worker.state.is_done and self._is_given_up(worker):
@@ -214,7 +200,7 @@ class NodeManager:
     def _is_given_up(self, worker: _Worker) -> bool:
         """Whether a worker's agent is not waited for any more."""
         is_late = self._now_ms >= worker.spec.end_ms + GIVE_UP_MS
-        return is_late and self._quirks is Quirks.FIXED
+        return is_late and self._quirks is contract.Quirks.FIXED
 
     def _over(self, worker: _Worker, error: str) -> None:
         """Take a worker as over that its agent will not report."""
@@ -224,11 +210,11 @@ class NodeManager:
 
     def _tell(self, worker: _Worker, state: WorkerState) -> None:
         worker.state = state
-        self._out.append(WorkerChanged(self.node, worker.worker_id, state))
+        self._out.append(contract.WorkerChanged(self.node, worker.worker_id, state))
 
     # -- orders --------------------------------------------------------------------------------
 
-    def _create(self, order: CreateWorker) -> None:
+    def _create(self, order: contract.CreateWorker) -> None:
         if order.worker_id in self._workers:
             return
         state = WorkerState(

@@ -7,20 +7,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Final, Protocol
 
-from coordinator_sim.trogdor.generator_specs import (
-    ALL_PERCENT,
-    TIMESTAMP_BYTES,
-    ConstantPayloadGenerator,
-    GaussianTimestampPayloadGenerator,
-    GaussianTimestampRandomPayloadGenerator,
-    NullPayloadGenerator,
-    PayloadGenerator,
-    RandomComponentPayloadGenerator,
-    SequentialPayloadGenerator,
-    TimestampConstantPayloadGenerator,
-    TimestampRandomPayloadGenerator,
-    UniformRandomPayloadGenerator,
-)
+from coordinator_sim.trogdor import generator_specs
 from coordinator_sim.trogdor.java_numbers import as_long
 from coordinator_sim.trogdor.java_random import JavaRandom, gaussian_size
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
@@ -51,7 +38,7 @@ def _little_endian(value: int) -> bytes:
 
 
 class _Constant:
-    def __init__(self, spec: ConstantPayloadGenerator) -> None:
+    def __init__(self, spec: generator_specs.ConstantPayloadGenerator) -> None:
         value = spec.value or b"\0"
         self._bytes = (value * (spec.size // len(value) + 1))[: max(spec.size, 0)]
 
@@ -61,7 +48,7 @@ class _Constant:
 
 
 class _Sequential:
-    def __init__(self, spec: SequentialPayloadGenerator) -> None:
+    def __init__(self, spec: generator_specs.SequentialPayloadGenerator) -> None:
         self._spec = spec
 
     def payload(self, position: int, now_ms: int) -> bytes:
@@ -71,7 +58,7 @@ class _Sequential:
 
 
 class _UniformRandom:
-    def __init__(self, spec: UniformRandomPayloadGenerator) -> None:
+    def __init__(self, spec: generator_specs.UniformRandomPayloadGenerator) -> None:
         self._seed = spec.seed
         self._random = JavaRandom(spec.seed)
         self._padding = self._random.next_bytes(spec.padding)
@@ -89,7 +76,7 @@ class _Null:
 
 
 class _RandomComponent:
-    def __init__(self, spec: RandomComponentPayloadGenerator) -> None:
+    def __init__(self, spec: generator_specs.RandomComponentPayloadGenerator) -> None:
         self._seed = spec.seed
         self._random = JavaRandom(spec.seed)
         self._sources = [payloads_of(component.component) for component in spec.components]
@@ -97,23 +84,25 @@ class _RandomComponent:
 
     def payload(self, position: int, now_ms: int) -> bytes | None:
         self._random.set_seed(self._seed + position)
-        drawn = self._random.next_int(ALL_PERCENT)
+        drawn = self._random.next_int(generator_specs.ALL_PERCENT)
         return self._sources[bisect_right(self._reached, drawn)].payload(position, now_ms)
 
 
 class _TimestampRandom:
-    def __init__(self, spec: TimestampRandomPayloadGenerator) -> None:
+    def __init__(self, spec: generator_specs.TimestampRandomPayloadGenerator) -> None:
         self._spec = spec
         self._random = JavaRandom(spec.seed)
 
     def payload(self, position: int, now_ms: int) -> bytes:
         self._random.set_seed(self._spec.seed + position)
-        return _little_endian(now_ms) + self._random.next_bytes(self._spec.size - TIMESTAMP_BYTES)
+        return _little_endian(now_ms) + self._random.next_bytes(
+            self._spec.size - generator_specs.TIMESTAMP_BYTES
+        )
 
 
 class _TimestampConstant:
-    def __init__(self, spec: TimestampConstantPayloadGenerator) -> None:
-        self._zeros = bytes(spec.size - TIMESTAMP_BYTES)
+    def __init__(self, spec: generator_specs.TimestampConstantPayloadGenerator) -> None:
+        self._zeros = bytes(spec.size - generator_specs.TIMESTAMP_BYTES)
 
     def payload(self, position: int, now_ms: int) -> bytes:
         del position
@@ -123,10 +112,10 @@ class _TimestampConstant:
 class _GaussianTimestamp:
     """Payloads of one size until the size changes; so the order of calls matters."""
 
-    def __init__(self, spec: GaussianTimestampPayloadGenerator) -> None:
+    def __init__(self, spec: generator_specs.GaussianTimestampPayloadGenerator) -> None:
         self._spec = spec
         self._random = JavaRandom(spec.seed)
-        self._is_random = isinstance(spec, GaussianTimestampRandomPayloadGenerator)
+        self._is_random = isinstance(spec, generator_specs.GaussianTimestampRandomPayloadGenerator)
         self._size = 0
         self._of_this_size = 0
 
@@ -139,13 +128,13 @@ class _GaussianTimestamp:
                 self._random,
                 spec.message_size_average,
                 spec.message_size_deviation,
-                TIMESTAMP_BYTES,
+                generator_specs.TIMESTAMP_BYTES,
             )
         if self._size > MOST_BYTES:
             raise TrogdorRefusal(500, _too_large(self._size))
         self._of_this_size += 1
         filled = self._random.next_bytes(self._size) if self._is_random else bytes(self._size)
-        return _little_endian(now_ms) + filled[TIMESTAMP_BYTES:]
+        return _little_endian(now_ms) + filled[generator_specs.TIMESTAMP_BYTES :]
 
 
 class _Refused:
@@ -161,33 +150,33 @@ def _too_large(size: int) -> str:
     return f"payloads of {size} bytes; the most are {MOST_BYTES}"
 
 
-def _size_of(spec: PayloadGenerator | None) -> int:
+def _size_of(spec: generator_specs.PayloadGenerator | None) -> int:
     """Bytes of a payload, or of one of each component together."""
-    if isinstance(spec, RandomComponentPayloadGenerator):
+    if isinstance(spec, generator_specs.RandomComponentPayloadGenerator):
         return sum(_size_of(each.component) for each in spec.components)
     return max(0, getattr(spec, "size", 0))
 
 
-def payloads_of(spec: PayloadGenerator | None) -> Payloads:  # noqa: PLR0911 (one for each class)
+def payloads_of(spec: generator_specs.PayloadGenerator | None) -> Payloads:  # noqa: PLR0911 (one for each class)
     """What makes the payloads of a spec; for none, or too large ones, what fails when used."""
     if (size := _size_of(spec)) > MOST_BYTES:
         return _Refused(_too_large(size))
     match spec:
-        case ConstantPayloadGenerator():
+        case generator_specs.ConstantPayloadGenerator():
             return _Constant(spec)
-        case SequentialPayloadGenerator():
+        case generator_specs.SequentialPayloadGenerator():
             return _Sequential(spec)
-        case UniformRandomPayloadGenerator():
+        case generator_specs.UniformRandomPayloadGenerator():
             return _UniformRandom(spec)
-        case NullPayloadGenerator():
+        case generator_specs.NullPayloadGenerator():
             return _Null()
-        case RandomComponentPayloadGenerator():
+        case generator_specs.RandomComponentPayloadGenerator():
             return _RandomComponent(spec)
-        case TimestampRandomPayloadGenerator():
+        case generator_specs.TimestampRandomPayloadGenerator():
             return _TimestampRandom(spec)
-        case TimestampConstantPayloadGenerator():
+        case generator_specs.TimestampConstantPayloadGenerator():
             return _TimestampConstant(spec)
-        case GaussianTimestampPayloadGenerator():
+        case generator_specs.GaussianTimestampPayloadGenerator():
             return _GaussianTimestamp(spec)
     return _Refused(_NO_GENERATOR)
 
@@ -199,7 +188,7 @@ class PayloadIterator:
         spec: What they are.
     """
 
-    def __init__(self, spec: PayloadGenerator | None) -> None:
+    def __init__(self, spec: generator_specs.PayloadGenerator | None) -> None:
         self._source = payloads_of(spec)
         self.position = 0
 

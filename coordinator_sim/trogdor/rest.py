@@ -14,26 +14,10 @@ from urllib.parse import parse_qs, unquote
 from msgspec import Struct
 
 from coordinator_sim.connect.effects import HttpRequest, HttpResponse
-from coordinator_sim.trogdor import jackson
+from coordinator_sim.trogdor import jackson, messages
 from coordinator_sim.trogdor.agent import Agent
 from coordinator_sim.trogdor.agent_status import StatusWriter
 from coordinator_sim.trogdor.coordinator_driver import CoordinatorDriver
-from coordinator_sim.trogdor.messages import (
-    CoordinatorShutdownRequest,
-    CoordinatorStatusResponse,
-    CreateTaskRequest,
-    CreateWorkerRequest,
-    DestroyTaskRequest,
-    DestroyWorkerRequest,
-    ErrorResponse,
-    PlainTextRefusal,
-    Query,
-    StopTaskRequest,
-    StopWorkerRequest,
-    TasksRequest,
-    TasksResponse,
-    UptimeResponse,
-)
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 
 T = TypeVar("T", bound=Struct)
@@ -58,7 +42,9 @@ class Exchange:
 
     __slots__ = ("_request", "_respond", "last", "query")
 
-    def __init__(self, request: HttpRequest, query: Query, last: str, respond: Respond) -> None:
+    def __init__(
+        self, request: HttpRequest, query: messages.Query, last: str, respond: Respond
+    ) -> None:
         self._request = request
         self._respond = respond
         self.query = query
@@ -122,7 +108,7 @@ class Rest:
         sent = partial(_without_body, respond) if is_head else respond
         try:
             handler(Exchange(request, query, unquote(last), sent))
-        except PlainTextRefusal as refusal:
+        except messages.PlainTextRefusal as refusal:
             sent(HttpResponse(status=refusal.code, body=refusal.message.encode()))
         except TrogdorRefusal as refusal:
             sent(refused(refusal.code, refusal.message))
@@ -155,30 +141,30 @@ class CoordinatorRest(Rest):
 
     def _status(self, exchange: Exchange) -> None:
         exchange.answer(
-            CoordinatorStatusResponse(server_start_ms=self._coordinator.machine.started_ms)
+            messages.CoordinatorStatusResponse(server_start_ms=self._coordinator.machine.started_ms)
         )
 
     def _uptime(self, exchange: Exchange) -> None:
         coordinator = self._coordinator
         exchange.answer(
-            UptimeResponse(
+            messages.UptimeResponse(
                 server_start_ms=coordinator.machine.started_ms, now_ms=coordinator.now_ms
             )
         )
 
     def _create(self, exchange: Exchange) -> None:
-        asked = exchange.body(CreateTaskRequest)
+        asked = exchange.body(messages.CreateTaskRequest)
         if asked.id is None or asked.spec is None:
             raise TrogdorRefusal(_FAILED, "the request has no id or no spec")
         self._coordinator.create_task(asked.id, asked.spec)
         exchange.answer()
 
     def _stop(self, exchange: Exchange) -> None:
-        self._coordinator.stop_task(exchange.body(StopTaskRequest).id)
+        self._coordinator.stop_task(exchange.body(messages.StopTaskRequest).id)
         exchange.answer()
 
     def _destroy(self, exchange: Exchange) -> None:
-        self._coordinator.destroy_task(DestroyTaskRequest.of_query(exchange.query).id)
+        self._coordinator.destroy_task(messages.DestroyTaskRequest.of_query(exchange.query).id)
         exchange.answer()
 
     def _task(self, exchange: Exchange) -> None:
@@ -188,11 +174,13 @@ class CoordinatorRest(Rest):
         exchange.answer(found)
 
     def _tasks(self, exchange: Exchange) -> None:
-        wanted = TasksRequest.of_query(exchange.query)
-        exchange.answer(TasksResponse(tasks=self._coordinator.machine.tasks(wanted.matches)))
+        wanted = messages.TasksRequest.of_query(exchange.query)
+        exchange.answer(
+            messages.TasksResponse(tasks=self._coordinator.machine.tasks(wanted.matches))
+        )
 
     def _shut_down(self, exchange: Exchange) -> None:
-        asked = exchange.body(CoordinatorShutdownRequest)
+        asked = exchange.body(messages.CoordinatorShutdownRequest)
         self._coordinator.shut_down(stop_agents=asked.stop_agents)
         exchange.answer()
         self._ended()
@@ -229,19 +217,21 @@ class AgentRest(Rest):
 
     def _uptime(self, exchange: Exchange) -> None:
         agent = self._agent
-        exchange.answer(UptimeResponse(server_start_ms=agent.started_ms, now_ms=agent.now_ms))
+        exchange.answer(
+            messages.UptimeResponse(server_start_ms=agent.started_ms, now_ms=agent.now_ms)
+        )
 
     def _create(self, exchange: Exchange) -> None:
-        asked = exchange.body(CreateWorkerRequest)
+        asked = exchange.body(messages.CreateWorkerRequest)
         task_id = asked.task_id or ""
         self._agent.create_worker(asked.worker_id, task_id, asked.spec, exchange.answer)
 
     def _stop(self, exchange: Exchange) -> None:
-        self._agent.stop_worker(exchange.body(StopWorkerRequest).worker_id)
+        self._agent.stop_worker(exchange.body(messages.StopWorkerRequest).worker_id)
         exchange.answer()
 
     def _destroy(self, exchange: Exchange) -> None:
-        asked = DestroyWorkerRequest.of_query(exchange.query)
+        asked = messages.DestroyWorkerRequest.of_query(exchange.query)
         self._agent.stop_worker(asked.worker_id, must_destroy=True)
         exchange.answer()
 
@@ -257,7 +247,7 @@ def _json(status: int, body: bytes) -> HttpResponse:
 
 def refused(code: int, message: str) -> HttpResponse:
     """The answer that tells an error as Kafka's daemons do."""
-    return _json(code, jackson.write(ErrorResponse(code=code, message=message)))
+    return _json(code, jackson.write(messages.ErrorResponse(code=code, message=message)))
 
 
 def _options(methods: Mapping[str, Handler]) -> HttpResponse:

@@ -3,6 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
+from coordinator_sim.trogdor import workload_specs
 from coordinator_sim.trogdor.fault_specs import (
     DegradedNetworkFaultSpec,
     FilesUnreadableFaultSpec,
@@ -10,16 +11,6 @@ from coordinator_sim.trogdor.fault_specs import (
     ProcessStopFaultSpec,
 )
 from coordinator_sim.trogdor.specs import NoOpTaskSpec, SampleTaskSpec, TaskSpec
-from coordinator_sim.trogdor.workload_specs import (
-    ConfigurableProducerSpec,
-    ConnectionStressSpec,
-    ConsumeBenchSpec,
-    ExternalCommandSpec,
-    ProduceBenchSpec,
-    RoundTripWorkloadSpec,
-    ShareConsumeBenchSpec,
-    SustainedConnectionSpec,
-)
 
 _CLASSES: Final[tuple[type[TaskSpec], ...]] = (
     NoOpTaskSpec,
@@ -28,14 +19,14 @@ _CLASSES: Final[tuple[type[TaskSpec], ...]] = (
     ProcessStopFaultSpec,
     DegradedNetworkFaultSpec,
     FilesUnreadableFaultSpec,
-    ProduceBenchSpec,
-    ConsumeBenchSpec,
-    ShareConsumeBenchSpec,
-    ConfigurableProducerSpec,
-    RoundTripWorkloadSpec,
-    ConnectionStressSpec,
-    SustainedConnectionSpec,
-    ExternalCommandSpec,
+    workload_specs.ProduceBenchSpec,
+    workload_specs.ConsumeBenchSpec,
+    workload_specs.ShareConsumeBenchSpec,
+    workload_specs.ConfigurableProducerSpec,
+    workload_specs.RoundTripWorkloadSpec,
+    workload_specs.ConnectionStressSpec,
+    workload_specs.SustainedConnectionSpec,
+    workload_specs.ExternalCommandSpec,
 )
 
 SPEC_CLASSES: Final = MappingProxyType({str(spec.__struct_config__.tag): spec for spec in _CLASSES})

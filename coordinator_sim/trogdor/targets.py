@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.trogdor import workload_specs
 from coordinator_sim.trogdor.fault_specs import (
     DegradedNetworkFaultSpec,
     FilesUnreadableFaultSpec,
@@ -15,16 +16,6 @@ from coordinator_sim.trogdor.fault_specs import (
 )
 from coordinator_sim.trogdor.specs import NoOpTaskSpec, SampleTaskSpec, TaskSpec
 from coordinator_sim.trogdor.topology import Topology
-from coordinator_sim.trogdor.workload_specs import (
-    ConfigurableProducerSpec,
-    ConnectionStressSpec,
-    ConsumeBenchSpec,
-    ExternalCommandSpec,
-    ProduceBenchSpec,
-    RoundTripWorkloadSpec,
-    ShareConsumeBenchSpec,
-    SustainedConnectionSpec,
-)
 
 
 class InvalidSpec(CoordinatorSimError):
@@ -32,18 +23,18 @@ class InvalidSpec(CoordinatorSimError):
 
 
 _NODES: Final[dict[type[TaskSpec], Callable[[Any], set[str]]]] = {
-    ConfigurableProducerSpec: lambda spec: {spec.producer_node},
-    ConnectionStressSpec: lambda spec: set(spec.client_node),
-    ConsumeBenchSpec: lambda spec: {spec.consumer_node},
+    workload_specs.ConfigurableProducerSpec: lambda spec: {spec.producer_node},
+    workload_specs.ConnectionStressSpec: lambda spec: set(spec.client_node),
+    workload_specs.ConsumeBenchSpec: lambda spec: {spec.consumer_node},
     DegradedNetworkFaultSpec: lambda spec: set(spec.node_specs),
-    ExternalCommandSpec: lambda spec: {spec.command_node},
+    workload_specs.ExternalCommandSpec: lambda spec: {spec.command_node},
     FilesUnreadableFaultSpec: lambda spec: set(spec.node_names),
     NetworkPartitionFaultSpec: lambda spec: {name for side in spec.partitions for name in side},
     ProcessStopFaultSpec: lambda spec: set(spec.node_names),
-    ProduceBenchSpec: lambda spec: {spec.producer_node},
-    RoundTripWorkloadSpec: lambda spec: {spec.client_node},
-    ShareConsumeBenchSpec: lambda spec: {spec.consumer_node},
-    SustainedConnectionSpec: lambda spec: {spec.client_node},
+    workload_specs.ProduceBenchSpec: lambda spec: {spec.producer_node},
+    workload_specs.RoundTripWorkloadSpec: lambda spec: {spec.client_node},
+    workload_specs.ShareConsumeBenchSpec: lambda spec: {spec.consumer_node},
+    workload_specs.SustainedConnectionSpec: lambda spec: {spec.client_node},
 }
 """The nodes that a spec names; the specs that are not here run on every node with an agent."""
 _EVERYWHERE: Final = (NoOpTaskSpec, SampleTaskSpec)

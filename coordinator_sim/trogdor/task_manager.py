@@ -9,24 +9,10 @@ from typing import Final, Protocol
 
 from msgspec.structs import replace
 
-from coordinator_sim.trogdor import jackson
-from coordinator_sim.trogdor.contract import (
-    CreateWorker,
-    DestroyWorker,
-    Json,
-    Order,
-    StopWorker,
-)
+from coordinator_sim.trogdor import contract, jackson, states
 from coordinator_sim.trogdor.deadlines import Deadlines
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 from coordinator_sim.trogdor.specs import TaskSpec
-from coordinator_sim.trogdor.states import (
-    NOT_YET,
-    TaskPhase,
-    TaskState,
-    WorkerPhase,
-    WorkerState,
-)
 from coordinator_sim.trogdor.targets import InvalidSpec, check_spec, target_nodes
 from coordinator_sim.trogdor.topology import Topology
 
@@ -37,7 +23,9 @@ _CONFLICT: Final = 409
 class Matches(Protocol):
     """Whether a task is wanted; instants are NOT_YET where they have not come."""
 
-    def __call__(self, task_id: str, *, started_ms: int, done_ms: int, state: TaskPhase) -> bool:
+    def __call__(
+        self, task_id: str, *, started_ms: int, done_ms: int, state: states.TaskPhase
+    ) -> bool:
         """Return whether it is."""
         ...
 
@@ -47,9 +35,9 @@ class _Task:
     task_id: str
     original: TaskSpec
     spec: TaskSpec
-    state: TaskPhase
-    started_ms: int = NOT_YET
-    done_ms: int = NOT_YET
+    state: states.TaskPhase
+    started_ms: int = states.NOT_YET
+    done_ms: int = states.NOT_YET
     error: str = ""
     cancelled: bool = False
     worker_ids: dict[str, int] = field(default_factory=dict)
@@ -62,7 +50,7 @@ class _Task:
 
     def end(self, now_ms: int) -> None:
         """Be over."""
-        self.state = TaskPhase.DONE
+        self.state = states.TaskPhase.DONE
         self.done_ms = now_ms
 
 
@@ -82,7 +70,7 @@ class TaskManager:
         self._managed = frozenset(node.name for node in topology.managed())
         self._next_worker_id = first_worker_id
         self._tasks: dict[str, _Task] = {}
-        self._workers: dict[int, WorkerState] = {}
+        self._workers: dict[int, states.WorkerState] = {}
         self._starts = Deadlines[str]()
 
     # -- requests ------------------------------------------------------------------------------
@@ -108,7 +96,7 @@ class TaskManager:
                 )
             return
         effective = replace(spec, start_ms=max(now_ms, spec.start_ms))
-        task = self._tasks[task_id] = _Task(task_id, spec, effective, TaskPhase.PENDING)
+        task = self._tasks[task_id] = _Task(task_id, spec, effective, states.TaskPhase.PENDING)
         try:
             check_spec(effective)
         except InvalidSpec as error:
@@ -117,7 +105,7 @@ class TaskManager:
         else:
             self._starts.set(task_id, effective.start_ms)
 
-    def stop_task(self, task_id: str, now_ms: int) -> list[Order]:
+    def stop_task(self, task_id: str, now_ms: int) -> list[contract.Order]:
         """Stop a task; nothing happens where there is none, or it is stopping, or over.
 
         Raises:
@@ -126,7 +114,7 @@ class TaskManager:
         if not task_id:
             raise TrogdorRefusal(_INVALID, "Invalid empty ID in stopTask request.")
         task = self._tasks.get(task_id)
-        if task is None or task.state in {TaskPhase.STOPPING, TaskPhase.DONE}:
+        if task is None or task.state in {states.TaskPhase.STOPPING, states.TaskPhase.DONE}:
             return []
         task.cancelled = True
         active = self._active(task)
@@ -134,10 +122,10 @@ class TaskManager:
             self._starts.discard(task_id)
             task.end(now_ms)
             return []
-        task.state = TaskPhase.STOPPING
+        task.state = states.TaskPhase.STOPPING
         return _stops(active)
 
-    def destroy_task(self, task_id: str) -> list[Order]:
+    def destroy_task(self, task_id: str) -> list[contract.Order]:
         """Forget a task and its workers; nothing happens where there is none.
 
         Raises:
@@ -151,14 +139,16 @@ class TaskManager:
         self._starts.discard(task_id)
         for worker_id in task.worker_ids.values():
             del self._workers[worker_id]
-        return [DestroyWorker(node, worker_id) for node, worker_id in task.worker_ids.items()]
+        return [
+            contract.DestroyWorker(node, worker_id) for node, worker_id in task.worker_ids.items()
+        ]
 
-    def task(self, task_id: str) -> TaskState | None:
+    def task(self, task_id: str) -> states.TaskState | None:
         """The state of a task; None without it."""
         task = self._tasks.get(task_id)
         return None if task is None else self._shown(task)
 
-    def tasks(self, matches: Matches | None = None) -> dict[str, TaskState]:
+    def tasks(self, matches: Matches | None = None) -> dict[str, states.TaskState]:
         """The states of tasks, in the order of their ids.
 
         Args:
@@ -177,15 +167,15 @@ class TaskManager:
         """When the next task starts; None without one."""
         return self._starts.next_ms()
 
-    def expire(self, now_ms: int) -> list[Order]:
+    def expire(self, now_ms: int) -> list[contract.Order]:
         """Run the tasks whose start has come."""
-        orders: list[Order] = []
+        orders: list[contract.Order] = []
         while (task_id := self._starts.pop_due(now_ms)) is not None:
             orders += self._run(self._tasks[task_id], now_ms)
         return orders
 
-    def _run(self, task: _Task, now_ms: int) -> list[Order]:
-        if task.state is not TaskPhase.PENDING:
+    def _run(self, task: _Task, now_ms: int) -> list[contract.Order]:
+        if task.state is not states.TaskPhase.PENDING:
             return []
         try:
             nodes = self._nodes_of(task.spec)
@@ -194,19 +184,19 @@ class TaskManager:
             task.end(now_ms)
             return []
         task.started_ms = now_ms
-        task.state = TaskPhase.RUNNING
-        orders: list[Order] = []
+        task.state = states.TaskPhase.RUNNING
+        orders: list[contract.Order] = []
         for node in nodes:
             worker_id = self._next_worker_id
             self._next_worker_id += 1
             task.worker_ids[node] = worker_id
-            self._workers[worker_id] = WorkerState(
-                state=WorkerPhase.RECEIVING,
+            self._workers[worker_id] = states.WorkerState(
+                state=states.WorkerPhase.RECEIVING,
                 task_id=task.task_id,
                 spec=task.spec,
                 status="receiving",
             )
-            orders.append(CreateWorker(node, worker_id, task.task_id, task.spec))
+            orders.append(contract.CreateWorker(node, worker_id, task.task_id, task.spec))
         return orders
 
     def _nodes_of(self, spec: TaskSpec) -> list[str]:
@@ -225,13 +215,13 @@ class TaskManager:
     # -- what node managers tell ---------------------------------------------------------------
 
     def worker_changed(
-        self, node: str, worker_id: int, state: WorkerState, now_ms: int
-    ) -> list[Order]:
+        self, node: str, worker_id: int, state: states.WorkerState, now_ms: int
+    ) -> list[contract.Order]:
         """Take in the state of a worker; a worker of no task is stopped."""
         before = self._workers.get(worker_id)
         task = None if before is None else self._tasks.get(before.task_id)
         if before is None or task is None:
-            return [StopWorker(node, worker_id)]
+            return [contract.StopWorker(node, worker_id)]
         self._workers[worker_id] = state
         if before.is_done or not state.is_done:
             return []
@@ -239,8 +229,8 @@ class TaskManager:
         active = self._active(task)
         if not active:
             task.end(now_ms)
-        elif task.state is TaskPhase.RUNNING and task.error:
-            task.state = TaskPhase.STOPPING
+        elif task.state is states.TaskPhase.RUNNING and task.error:
+            task.state = states.TaskPhase.STOPPING
             return _stops(active)
         return []
 
@@ -250,10 +240,10 @@ class TaskManager:
         """Node and id of the workers that are not over."""
         return [each for each in task.worker_ids.items() if not self._workers[each[1]].is_done]
 
-    def _shown(self, task: _Task) -> TaskState:
-        if task.state is TaskPhase.PENDING:
-            return TaskState(state=task.state, spec=task.spec)
-        return TaskState(
+    def _shown(self, task: _Task) -> states.TaskState:
+        if task.state is states.TaskPhase.PENDING:
+            return states.TaskState(state=task.state, spec=task.spec)
+        return states.TaskState(
             state=task.state,
             spec=task.spec,
             started_ms=task.started_ms,
@@ -263,11 +253,11 @@ class TaskManager:
             status=self._status(task),
         )
 
-    def _status(self, task: _Task) -> Json:
+    def _status(self, task: _Task) -> contract.Json:
         """The status of the only worker, or of each by its node."""
         found = {node: self._workers[each].status for node, each in task.worker_ids.items()}
         return next(iter(found.values())) if len(found) == 1 else found
 
 
-def _stops(active: Iterable[tuple[str, int]]) -> list[Order]:
-    return [StopWorker(node, worker_id) for node, worker_id in active]
+def _stops(active: Iterable[tuple[str, int]]) -> list[contract.Order]:
+    return [contract.StopWorker(node, worker_id) for node, worker_id in active]

@@ -15,16 +15,7 @@ from msgspec import field
 from msgspec.structs import force_setattr
 
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
-from coordinator_sim.trogdor.generator_specs import (
-    ConstantPayloadGenerator,
-    FlushGenerator,
-    PayloadGenerator,
-    RecordProcessor,
-    SequentialPayloadGenerator,
-    ThroughputGenerator,
-    TransactionGenerator,
-    UniformRandomPayloadGenerator,
-)
+from coordinator_sim.trogdor import generator_specs
 from coordinator_sim.trogdor.java_numbers import Int
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 from coordinator_sim.trogdor.specs import TaskSpec
@@ -60,13 +51,13 @@ class ProduceBenchSpec(
     bootstrap_servers: str = ""
     target_messages_per_sec: Int = 0
     max_messages: int = 0
-    key_generator: PayloadGenerator = field(
-        default_factory=lambda: SequentialPayloadGenerator(size=4)
+    key_generator: generator_specs.PayloadGenerator = field(
+        default_factory=lambda: generator_specs.SequentialPayloadGenerator(size=4)
     )
-    value_generator: PayloadGenerator = field(
-        default_factory=lambda: ConstantPayloadGenerator(size=512)
+    value_generator: generator_specs.PayloadGenerator = field(
+        default_factory=lambda: generator_specs.ConstantPayloadGenerator(size=512)
     )
-    transaction_generator: TransactionGenerator | None = None
+    transaction_generator: generator_specs.TransactionGenerator | None = None
     producer_conf: Mapping[str, str] = {}
     common_client_conf: Mapping[str, str] = {}
     admin_client_conf: Mapping[str, str] = {}
@@ -103,7 +94,7 @@ class ConsumeBenchSpec(
     common_client_conf: Mapping[str, str] = {}
     admin_client_conf: Mapping[str, str] = {}
     threads_per_worker: Int = 1
-    record_processor: RecordProcessor | None = None
+    record_processor: generator_specs.RecordProcessor | None = None
     active_topics: tuple[str, ...] = ()
 
     def materialize_topics(self) -> dict[str, tuple[int, ...]]:
@@ -158,7 +149,7 @@ class ShareConsumeBenchSpec(
     common_client_conf: Mapping[str, str] = {}
     admin_client_conf: Mapping[str, str] = {}
     threads_per_worker: Int = 1
-    record_processor: RecordProcessor | None = None
+    record_processor: generator_specs.RecordProcessor | None = None
     active_topics: tuple[str, ...] = ()
 
 
@@ -182,10 +173,10 @@ class ConfigurableProducerSpec(
 
     producer_node: str = ""
     bootstrap_servers: str = ""
-    flush_generator: FlushGenerator | None = None
-    throughput_generator: ThroughputGenerator | None = None
-    key_generator: PayloadGenerator | None = None
-    value_generator: PayloadGenerator | None = None
+    flush_generator: generator_specs.FlushGenerator | None = None
+    throughput_generator: generator_specs.ThroughputGenerator | None = None
+    key_generator: generator_specs.PayloadGenerator | None = None
+    value_generator: generator_specs.PayloadGenerator | None = None
     producer_conf: Mapping[str, str] = {}
     common_client_conf: Mapping[str, str] = {}
     admin_client_conf: Mapping[str, str] = {}
@@ -221,8 +212,10 @@ class RoundTripWorkloadSpec(
     consumer_conf: Mapping[str, str] = {}
     producer_conf: Mapping[str, str] = {}
     target_messages_per_sec: Int = 0
-    value_generator: PayloadGenerator = field(
-        default_factory=lambda: UniformRandomPayloadGenerator(size=32, seed=123, padding=10)
+    value_generator: generator_specs.PayloadGenerator = field(
+        default_factory=lambda: generator_specs.UniformRandomPayloadGenerator(
+            size=32, seed=123, padding=10
+        )
     )
     active_topics: TopicsSpec = TopicsSpec()
     max_messages: int = 0
@@ -289,8 +282,8 @@ class SustainedConnectionSpec(
     consumer_conf: Mapping[str, str] = {}
     admin_client_conf: Mapping[str, str] = {}
     common_client_conf: Mapping[str, str] = {}
-    key_generator: PayloadGenerator | None = None
-    value_generator: PayloadGenerator | None = None
+    key_generator: generator_specs.PayloadGenerator | None = None
+    value_generator: generator_specs.PayloadGenerator | None = None
     producer_connection_count: Int = 0
     consumer_connection_count: Int = 0
     metadata_connection_count: Int = 0

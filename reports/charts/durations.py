@@ -6,15 +6,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from coordinator_sim_reports.charts import svg
 from coordinator_sim_reports.charts.scale import TimeAxis
-from coordinator_sim_reports.charts.svg import (
-    RowName,
-    element,
-    joined,
-    percent,
-    short,
-    time_chart,
-)
 from coordinator_sim_reports.charts.timeline import OUTCOMES, seconds_of
 from coordinator_sim_reports.run_labels import RunLabel
 
@@ -47,13 +40,13 @@ def duration_chart(
     longest = max((_lasted_ms(row, label) for row in rebalances), default=_BASE_MS)
     top_ms = max(10_000.0, longest * 1.3)
     marks = [(ms, text) for ms, text in _MARKS if ms <= top_ms]
-    lines = joined(
-        element("line", class_="level", x1="0", x2="100%", y1=y, y2=y)
-        for y in (short(_y(ms, top_ms)) for ms, _ in marks[1:])
+    lines = svg.joined(
+        svg.element("line", class_="level", x1="0", x2="100%", y1=y, y2=y)
+        for y in (svg.short(_y(ms, top_ms)) for ms, _ in marks[1:])
     )
-    bars = joined(_bar(row, label, axis, top_ms) for row in rebalances)
-    return time_chart(
-        [(_y(ms, top_ms) - 8, RowName(text)) for ms, text in marks],
+    bars = svg.joined(_bar(row, label, axis, top_ms) for row in rebalances)
+    return svg.time_chart(
+        [(_y(ms, top_ms) - 8, svg.RowName(text)) for ms, text in marks],
         lines + bars,
         axis,
         row_height=16,
@@ -66,14 +59,14 @@ def _bar(row: Row, label: RunLabel, axis: TimeAxis, top_ms: float) -> Markup:
     left, right = (axis.percent(seconds_of(at, label)) for at in _ends_us(row, label))
     y = _y(_lasted_ms(row, label), top_ms)
     told = f"{row['when']}: {row['reason']}, {row['took']}, {row['outcome']}"
-    return element(
+    return svg.element(
         "rect",
-        element("title", told),
+        svg.element("title", told),
         class_=f"mark {OUTCOMES.get(row['outcome'], 'open')}",
-        x=percent(left),
-        y=short(y),
-        width=percent(max(0.0, right - left)),
-        height=short(_HEIGHT - y),
+        x=svg.percent(left),
+        y=svg.short(y),
+        width=svg.percent(max(0.0, right - left)),
+        height=svg.short(_HEIGHT - y),
     )
 
 

@@ -5,16 +5,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from coordinator_sim_reports.charts import svg
 from coordinator_sim_reports.charts.scale import TimeAxis
-from coordinator_sim_reports.charts.svg import (
-    RowName,
-    bars_path,
-    element,
-    joined,
-    percent,
-    stretched,
-    time_chart,
-)
 from coordinator_sim_reports.charts.timeline import seconds_of
 from coordinator_sim_reports.run_labels import RunLabel
 
@@ -55,21 +47,21 @@ def gantt_chart(
             key = row["member_key"]
             by_member.setdefault(key, []).append((left, right - left, top + 1, _ROW_HEIGHT - 2))
             if right - left >= _NUMBERED:
-                middle = percent((left + right) / 2)
-                words.append(element("text", str(numbers[key]), x=middle, y=top + 11))
-    paths = joined(
-        element(
+                middle = svg.percent((left + right) / 2)
+                words.append(svg.element("text", str(numbers[key]), x=middle, y=top + 11))
+    paths = svg.joined(
+        svg.element(
             "path",
-            element("title", f"{numbers[key]}: {key}"),
+            svg.element("title", f"{numbers[key]}: {key}"),
             class_=f"m{numbers[key] % _HUES}",
-            d=bars_path(by_member[key]),
+            d=svg.bars_path(by_member[key]),
         )
         for key in sorted(by_member, key=lambda each: numbers[each])
     )
     height = _ROW_HEIGHT * len(resources)
-    return time_chart(
-        [(n * _ROW_HEIGHT, RowName(resource)) for n, (resource, _) in enumerate(resources)],
-        stretched(paths, height) + element("g", joined(words), class_="owner-numbers"),
+    return svg.time_chart(
+        [(n * _ROW_HEIGHT, svg.RowName(resource)) for n, (resource, _) in enumerate(resources)],
+        svg.stretched(paths, height) + svg.element("g", svg.joined(words), class_="owner-numbers"),
         axis,
         row_height=_ROW_HEIGHT,
         label=f"Owners of {len(resources):,} resources of {name} over {axis.title}",

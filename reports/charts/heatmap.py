@@ -6,23 +6,15 @@ from typing import Final
 
 from markupsafe import Markup
 
+from coordinator_sim_reports.charts import svg
 from coordinator_sim_reports.charts.scale import TimeAxis
-from coordinator_sim_reports.charts.svg import (
-    RowName,
-    bars_path,
-    element,
-    joined,
-    legend,
-    stretched,
-    time_chart,
-)
 
 _ROW_HEIGHT: Final = 14
 _LEVELS: Final = 5
 
 
 def density_chart(
-    rows: Sequence[tuple[RowName, Mapping[int, int]]], slices: int, axis: TimeAxis
+    rows: Sequence[tuple[svg.RowName, Mapping[int, int]]], slices: int, axis: TimeAxis
 ) -> Markup:
     """Draw the counts as bars that are darker and higher the more rebalances began in a slice.
 
@@ -41,14 +33,16 @@ def density_chart(
             high = (_ROW_HEIGHT - 2) * (level + 1) / _LEVELS
             top = (number + 1) * _ROW_HEIGHT - 1 - high
             by_level.setdefault(level, []).append((where * width, width, top, high))
-    paths = joined(
-        element("path", element("title", spans[level]), class_=f"d{level}", d=bars_path(bars))
+    paths = svg.joined(
+        svg.element(
+            "path", svg.element("title", spans[level]), class_=f"d{level}", d=svg.bars_path(bars)
+        )
         for level, bars in sorted(by_level.items())
     )
     height = _ROW_HEIGHT * len(rows)
-    return legend((f"d{level}", text) for level, text in spans.items()) + time_chart(
+    return svg.legend((f"d{level}", text) for level, text in spans.items()) + svg.time_chart(
         [(n * _ROW_HEIGHT, name) for n, (name, _) in enumerate(rows)],
-        stretched(paths, height),
+        svg.stretched(paths, height),
         axis,
         row_height=_ROW_HEIGHT,
         label=f"Rebalances of {len(rows):,} rows of groups in {slices:,} slices of {axis.title}",

@@ -5,17 +5,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from coordinator_sim_reports.charts import svg
 from coordinator_sim_reports.charts.scale import TimeAxis, format_number
-from coordinator_sim_reports.charts.svg import (
-    RowName,
-    bars_path,
-    element,
-    joined,
-    legend,
-    percent,
-    stretched,
-    time_chart,
-)
 from coordinator_sim_reports.charts.timeline import seconds_of
 from coordinator_sim_reports.run_labels import RunLabel
 
@@ -55,7 +46,7 @@ def lanes_chart(
         lives += [_life(row, member, top, label, axis) for row in sessions]
         paths += _waits(waits, member, top, label, axis)
         signs += [_signs(row, top, label, axis) for row in sessions]
-    body = joined(lives) + stretched(joined(paths), height) + joined(signs)
+    body = svg.joined(lives) + svg.stretched(svg.joined(paths), height) + svg.joined(signs)
     kinds = {row["kind"] for _, _, waits in members for row in waits}
     entries = [("session", "member of the group")]
     entries += [("waited", "waited for until it rejoined")] if "JOINED" in kinds else []
@@ -64,16 +55,16 @@ def lanes_chart(
     signs_told = ", ".join(
         f"{sign} {words}" for kind, (sign, words) in ENDS.items() if kind in ends
     )
-    told = element(
+    told = svg.element(
         "p",
         f"\N{BLACK RIGHT-POINTING SMALL TRIANGLE} joined, {signs_told}".rstrip(", "),
         class_="signs",
     )
     return (
-        legend(entries)
+        svg.legend(entries)
         + told
-        + time_chart(
-            [(n * _ROW_HEIGHT, RowName(member)) for n, (member, _, _) in enumerate(members)],
+        + svg.time_chart(
+            [(n * _ROW_HEIGHT, svg.RowName(member)) for n, (member, _, _) in enumerate(members)],
             body,
             axis,
             row_height=_ROW_HEIGHT,
@@ -89,13 +80,13 @@ def _life(row: Row, member: str, top: float, label: RunLabel, axis: TimeAxis) ->
     told = f"{member}: from {label.when(row['first_seen_us'])}, {how}"
     if row["end_us"] is not None:
         told += f" at {label.when(row['end_us'])}"
-    return element(
+    return svg.element(
         "rect",
-        element("title", told),
+        svg.element("title", told),
         class_="session",
-        x=percent(left),
+        x=svg.percent(left),
         y=top + 5,
-        width=percent(right - left),
+        width=svg.percent(right - left),
         height=_ROW_HEIGHT - 10,
     )
 
@@ -116,26 +107,28 @@ def _waits(
             [axis.percent(seconds_of(row[end], label)) for end in ("from_us", "to_us")]
             for row in own
         )
-        path = bars_path((left, right - left, top + 3, _ROW_HEIGHT - 6) for left, right in places)
+        path = svg.bars_path(
+            (left, right - left, top + 3, _ROW_HEIGHT - 6) for left, right in places
+        )
         kind_class = "waited" if kind == "JOINED" else "waited lost"
-        drawn.append(element("path", element("title", told), class_=kind_class, d=path))
+        drawn.append(svg.element("path", svg.element("title", told), class_=kind_class, d=path))
     return drawn
 
 
 def _signs(row: Row, top: float, label: RunLabel, axis: TimeAxis) -> Markup:
     left, right = _ends(row, label, axis)
-    begin = element(
+    begin = svg.element(
         "text",
         "\N{BLACK RIGHT-POINTING SMALL TRIANGLE}",
         class_="begin",
-        x=percent(left),
+        x=svg.percent(left),
         y=top + 15,
     )
     if row["end_kind"] not in ENDS:
         return begin
     sign = ENDS[row["end_kind"]][0]
     kind = f"sign {row['end_kind'].lower()}"
-    return begin + element("text", sign, class_=kind, x=percent(right), y=top + 15)
+    return begin + svg.element("text", sign, class_=kind, x=svg.percent(right), y=top + 15)
 
 
 def _ends(row: Row, label: RunLabel, axis: TimeAxis) -> tuple[float, float]:

@@ -10,17 +10,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from coordinator_sim_reports.charts import svg
 from coordinator_sim_reports.charts.scale import TimeAxis
-from coordinator_sim_reports.charts.svg import (
-    RowName,
-    bars_path,
-    element,
-    joined,
-    legend,
-    percent,
-    stretched,
-    time_chart,
-)
 from coordinator_sim_reports.run_labels import RunLabel
 
 Row = Mapping[str, Any]
@@ -148,15 +139,15 @@ def timeline_chart(
     """
     axis, placed = placed_blocks(blocks)
     height = placed[-1].end_row * _ROW_HEIGHT
-    body = joined(_shades(each, axis) for each in placed)
-    body += stretched(joined(_marks(each, axis) for each in placed), height)
-    body += joined(_window_names(each, axis) for each in placed)
+    body = svg.joined(_shades(each, axis) for each in placed)
+    body += svg.stretched(svg.joined(_marks(each, axis) for each in placed), height)
+    body += svg.joined(_window_names(each, axis) for each in placed)
     seen = {row["outcome"] for block in blocks for row in block.rebalances}
     counted = sum(len(block.rebalances) for block in blocks)
     windows = sum(len(block.windows) for block in blocks)
-    return legend(
+    return svg.legend(
         (f"mark {kind}", outcome) for outcome, kind in OUTCOMES.items() if outcome in seen
-    ) + time_chart(
+    ) + svg.time_chart(
         list(_row_names(placed, links or {})),
         body,
         axis,
@@ -210,36 +201,36 @@ def _shades(placed: Placed, axis: TimeAxis) -> Markup:
     begin, end = (axis.percent(seconds_of(at, label)) for at in (label.start_us, label.end_us))
     middles = (_pixels(row + 0.5) for row in placed.group_rows.values())
     lives = [
-        element("line", class_="life", x1=percent(begin), x2=percent(end), y1=y, y2=y)
+        svg.element("line", class_="life", x1=svg.percent(begin), x2=svg.percent(end), y1=y, y2=y)
         for y in middles
     ]
     boxes = []
     for bar, row in placed.bars:
         left = axis.percent(bar.from_s)
-        across = {"x": percent(left), "width": percent(axis.percent(bar.to_s) - left)}
+        across = {"x": svg.percent(left), "width": svg.percent(axis.percent(bar.to_s) - left)}
         below = (placed.end_row - row) * _ROW_HEIGHT
         told = f"{bar.window['name']} {bar.window['kind'] or ''}: {_length(bar)}"
         boxes += [
-            element("rect", class_="shade", y=_pixels(row), height=float(below), **across),
-            element(
+            svg.element("rect", class_="shade", y=_pixels(row), height=float(below), **across),
+            svg.element(
                 "rect",
-                element("title", told),
+                svg.element("title", told),
                 class_="fault",
                 y=_pixels(row + 0.14),
                 height=_pixels(0.72),
                 **across,
             ),
         ]
-    return joined([*boxes, *lives])
+    return svg.joined([*boxes, *lives])
 
 
 def _window_names(placed: Placed, axis: TimeAxis) -> Markup:
-    return joined(
-        element(
+    return svg.joined(
+        svg.element(
             "text",
             f"\N{NO-BREAK SPACE}{bar.window['name']}\N{NO-BREAK SPACE}",
             class_="fault-name" + (" end" if bar.is_leftwards else ""),
-            x=percent(axis.percent(bar.to_s if bar.is_leftwards else bar.from_s)),
+            x=svg.percent(axis.percent(bar.to_s if bar.is_leftwards else bar.from_s)),
             y=_pixels(row + 0.66),
         )
         for bar, row in placed.bars
@@ -257,19 +248,19 @@ def _marks(placed: Placed, axis: TimeAxis) -> Markup:
     for (group_id, outcome), places in by_kind.items():
         top = (rows[group_id] + 0.2) * _ROW_HEIGHT
         told = f"{group_id}: {len(places):,} {outcome}"
-        path = bars_path((at, 0.0, top, 0.6 * _ROW_HEIGHT) for at in places)
+        path = svg.bars_path((at, 0.0, top, 0.6 * _ROW_HEIGHT) for at in places)
         kind = f"mark {OUTCOMES.get(outcome, 'open')}"
-        drawn.append(element("path", element("title", told), class_=kind, d=path))
-    return joined(drawn)
+        drawn.append(svg.element("path", svg.element("title", told), class_=kind, d=path))
+    return svg.joined(drawn)
 
 
 def _row_names(
     placed: Sequence[Placed], links: Mapping[tuple[str, str], str]
-) -> Iterator[tuple[float, RowName]]:
+) -> Iterator[tuple[float, svg.RowName]]:
     for each in placed:
         run = each.block.label.name
         for row, text in each.row_names:
-            yield _pixels(row), RowName(text, link=links.get((run, text), ""), note=f"({run})")
+            yield _pixels(row), svg.RowName(text, link=links.get((run, text), ""), note=f"({run})")
 
 
 def _length(bar: Bar) -> str:

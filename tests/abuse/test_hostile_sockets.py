@@ -1,23 +1,13 @@
 """Sockets used badly, against a whole server: it lives, answers others, and lets go."""
 
-from tests.abuse.hostile_sockets import (
-    Served,
-    dribble,
-    flood,
-    never_read,
-    pipeline,
-    send_lengths,
-    send_spoilt,
-    served,
-    stay_half_way,
-)
+from tests.abuse import hostile_sockets
 
 GROWTH_KB = 150_000
 
 
 def test_abused_server_answers_others_and_lets_go() -> None:
     """Whatever is done over sockets, its files and memory come back."""
-    with served("--set", "group.initial.rebalance.delay.ms=100") as server:
+    with hostile_sockets.served("--set", "group.initial.rebalance.delay.ms=100") as server:
         fds, rss_kb = server.fd_count(), server.rss_kb()
         abuse(server, 1)
         assert server.settles_at(fds)
@@ -28,9 +18,9 @@ def test_abused_server_answers_others_and_lets_go() -> None:
 
 def test_connection_that_is_ended_has_one_line_in_the_log() -> None:
     """Every wrong length ends one connection, and the log says so once."""
-    with served() as server:
+    with hostile_sockets.served() as server:
         before = len(server.log_lines())
-        send_lengths(server)
+        hostile_sockets.send_lengths(server)
 
         lines = server.log_lines()[before:]
 
@@ -38,15 +28,15 @@ def test_connection_that_is_ended_has_one_line_in_the_log() -> None:
     assert all("a request of" in line for line in lines)
 
 
-def abuse(server: Served, scale: int) -> None:
+def abuse(server: hostile_sockets.Served, scale: int) -> None:
     """Everything, in small or in full."""
-    ended = send_spoilt(server, 2_000 * scale, seed=2)
+    ended = hostile_sockets.send_spoilt(server, 2_000 * scale, seed=2)
     assert ended > 100
-    dribble(server)
-    pipeline(server, 1_000)
-    never_read(server, 5 * scale)
-    flood(server, 500 * scale)
-    held = stay_half_way(server, 200 * scale)
+    hostile_sockets.dribble(server)
+    hostile_sockets.pipeline(server, 1_000)
+    hostile_sockets.never_read(server, 5 * scale)
+    hostile_sockets.flood(server, 500 * scale)
+    held = hostile_sockets.stay_half_way(server, 200 * scale)
     server.check()
     for each in held:
         each.close()

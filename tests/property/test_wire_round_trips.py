@@ -15,32 +15,13 @@ from coordinator_sim.harness.kafka_json import (
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.steps import finished
-from coordinator_sim.messages.catalogue import (
-    API_NAMES,
-    layout_of,
-    name_of,
-    newest_version,
-    oldest_version,
-)
+from coordinator_sim.messages import catalogue
+from coordinator_sim.messages.codec import frames
 from coordinator_sim.messages.codec.answers import understood
 from coordinator_sim.messages.codec.compiler import response_steps
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-)
 from coordinator_sim.messages.requests import GROUP_APIS
 from coordinator_sim.messages.schema import Kind, Layout, VersionField
-from coordinator_sim_conformance.field_frames import (
-    Fields,
-    message_from,
-    read_request_frame,
-    read_response_frame,
-    request_frame,
-    response_frame,
-)
+from coordinator_sim_conformance import field_frames
 
 pytestmark = pytest.mark.property
 
@@ -81,7 +62,7 @@ def values(each: VersionField) -> st.SearchStrategy[Any]:
     return st.none() | drawn if each.is_nullable else drawn
 
 
-def fields(layout: Layout) -> st.SearchStrategy[Fields]:
+def fields(layout: Layout) -> st.SearchStrategy[field_frames.Fields]:
     """A struct with every field of its version."""
     return st.fixed_dictionaries({each.field.name: values(each) for each in layout.present})
 
@@ -90,7 +71,7 @@ def fields(layout: Layout) -> st.SearchStrategy[Fields]:
 def apis(draw: st.DrawFn) -> tuple[ApiKey, int]:
     """A group API and one of its versions."""
     api = draw(st.sampled_from(GROUP_APIS))
-    return api, draw(st.integers(oldest_version(api), newest_version(api)))
+    return api, draw(st.integers(catalogue.oldest_version(api), catalogue.newest_version(api)))
 
 
 @given(apis(), st.data(), st.integers(-(1 << 31), (1 << 31) - 1), st.none() | TEXT)
@@ -102,14 +83,16 @@ def test_requests_survive(
 ) -> None:
     """decode(encode(m)) == m, in bytes with its header and in JSON."""
     key, version = api
-    layout = layout_of(key, version, response=False)
-    request = message_from(key, version, data.draw(fields(layout)), response=False)
-    frame = encode_request(request, version, correlation_id=correlation_id, client_id=client_id)
-    header, read = decode_request(frame)
+    layout = catalogue.layout_of(key, version, response=False)
+    request = field_frames.message_from(key, version, data.draw(fields(layout)), response=False)
+    frame = frames.encode_request(
+        request, version, correlation_id=correlation_id, client_id=client_id
+    )
+    header, read = frames.decode_request(frame)
     assert read == request
     assert (header.correlation_id, header.client_id) == (correlation_id, client_id)
     assert (header.api_key, header.api_version) == (key, version)
-    assert read_request(name_of(key), version, write_request(request, version)) == request
+    assert read_request(catalogue.name_of(key), version, write_request(request, version)) == request
 
 
 @given(apis(), st.data(), st.integers(-(1 << 31), (1 << 31) - 1))
@@ -118,34 +101,39 @@ def test_responses_survive(
 ) -> None:
     """decode(encode(m)) == m, beside the request that it answers."""
     key, version = api
-    drawn = data.draw(fields(layout_of(key, version, response=False)))
-    asked = message_from(key, version, drawn, response=False)
-    said = data.draw(fields(layout_of(key, version, response=True)))
-    response = understood(message_from(key, version, said, response=True), version, asked)
+    drawn = data.draw(fields(catalogue.layout_of(key, version, response=False)))
+    asked = field_frames.message_from(key, version, drawn, response=False)
+    said = data.draw(fields(catalogue.layout_of(key, version, response=True)))
+    response = understood(
+        field_frames.message_from(key, version, said, response=True), version, asked
+    )
     if key in (ApiKey.JOIN_GROUP, ApiKey.FIND_COORDINATOR):
         # An empty protocol name and the message of no error are said in the version's own way.
-        first = encode_response(response, version, correlation_id=0, request=asked)
-        response = decode_response(key, version, first, request=asked)[1]
-    frame = encode_response(response, version, correlation_id=correlation_id, request=asked)
-    assert decode_response(key, version, frame, request=asked) == (correlation_id, response)
+        first = frames.encode_response(response, version, correlation_id=0, request=asked)
+        response = frames.decode_response(key, version, first, request=asked)[1]
+    frame = frames.encode_response(response, version, correlation_id=correlation_id, request=asked)
+    assert frames.decode_response(key, version, frame, request=asked) == (correlation_id, response)
     written = write_response(asked, version, response)
-    assert read_response(name_of(key), version, written, asked) == response
+    assert read_response(catalogue.name_of(key), version, written, asked) == response
 
 
-@given(st.sampled_from(list(API_NAMES)), st.data(), integers(32), st.none() | TEXT)
+@given(st.sampled_from(list(catalogue.API_NAMES)), st.data(), integers(32), st.none() | TEXT)
 def test_fields_survive(
     api: ApiKey, data: st.DataObject, correlation_id: int, client_id: str | None
 ) -> None:
     """What a version can say of any API is read as it was written, in steps or not."""
-    version = data.draw(st.integers(oldest_version(api), newest_version(api)))
-    asked = data.draw(fields(layout_of(api, version, response=False)))
-    said = data.draw(fields(layout_of(api, version, response=True)))
-    header = RequestHeader(
+    version = data.draw(st.integers(catalogue.oldest_version(api), catalogue.newest_version(api)))
+    asked = data.draw(fields(catalogue.layout_of(api, version, response=False)))
+    said = data.draw(fields(catalogue.layout_of(api, version, response=True)))
+    header = frames.RequestHeader(
         api_key=api, api_version=version, correlation_id=correlation_id, client_id=client_id
     )
 
-    assert read_request_frame(request_frame(header, asked)) == (header, asked)
-    answer = response_frame(api, version, correlation_id, said)
-    assert read_response_frame(api, version, answer) == (correlation_id, said)
-    message = message_from(api, version, said, response=True)
+    assert field_frames.read_request_frame(field_frames.request_frame(header, asked)) == (
+        header,
+        asked,
+    )
+    answer = field_frames.response_frame(api, version, correlation_id, said)
+    assert field_frames.read_response_frame(api, version, answer) == (correlation_id, said)
+    message = field_frames.message_from(api, version, said, response=True)
     assert finished(response_steps(api, version)(correlation_id, message)) == answer

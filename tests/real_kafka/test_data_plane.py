@@ -6,20 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.connect.effects import (
-    CreateTopic,
-    DescribeCluster,
-    DescribeTopic,
-    FenceProducers,
-    Fetched,
-    InitTransactions,
-    ListEndOffsets,
-    Produce,
-    ProduceInTransaction,
-    StartReading,
-    StopReading,
-    TopicRecord,
-)
+from coordinator_sim.connect import effects
 from coordinator_sim.errors import DataError
 from coordinator_sim.live.data_plane import DataEffect, DataPlane
 from coordinator_sim_conformance.real_kafka.kafka import Broker
@@ -38,17 +25,17 @@ class Asker:
         self.plane = DataPlane(bootstrap, client_id="cc-", listener=self, loop=self.loop)
         self.asked_count = 0
         self.waiting: dict[int, asyncio.Future[object]] = {}
-        self.records: dict[str, list[TopicRecord]] = {}
+        self.records: dict[str, list[effects.TopicRecord]] = {}
         self.positions: dict[str, dict[int, int]] = {}
 
     def answered(self, token: int, value: object, error: str | None) -> None:
         """Take an answer, or the name of an error."""
         self.waiting.pop(token).set_result(value if error is None else error)
 
-    def fetched(self, fetched: Fetched) -> None:
+    def fetched(self, fetched: effects.Fetched) -> None:
         """Keep records and positions."""
         kept = self.records.setdefault(fetched.topic, [])
-        kept += [record for record in fetched.records if isinstance(record, TopicRecord)]
+        kept += [record for record in fetched.records if isinstance(record, effects.TopicRecord)]
         self.positions.setdefault(fetched.topic, {}).update(fetched.positions)
 
     def failed(self, error: DataError) -> None:
@@ -67,7 +54,7 @@ class Asker:
     async def create(self, topic: str, partitions: int, replication_factor: int = 1) -> object:
         """Create a compacted topic."""
         return await self.ask(
-            lambda token: CreateTopic(
+            lambda token: effects.CreateTopic(
                 token=token,
                 topic=topic,
                 partitions=partitions,
@@ -79,7 +66,7 @@ class Asker:
     async def transact(self, topic: str) -> object:
         """Write `RECORDS` in a transaction."""
         return await self.ask(
-            lambda token: ProduceInTransaction(
+            lambda token: effects.ProduceInTransaction(
                 token=token, transactional_id="tx", topic=topic, records=RECORDS
             )
         )
@@ -111,20 +98,20 @@ async def ask_everything(bootstrap: str) -> None:
 
 async def check_topics(asker: Asker) -> None:
     """Asking for a topic does not create it; a second creation says that it is there."""
-    assert isinstance(await asker.ask(DescribeCluster), str)
-    assert await asker.ask(lambda token: DescribeTopic(token, "log")) == 0
+    assert isinstance(await asker.ask(effects.DescribeCluster), str)
+    assert await asker.ask(lambda token: effects.DescribeTopic(token, "log")) == 0
     assert await asker.create("log", 1) is True
     assert await asker.create("log", 1) is False
     assert await asker.create("many", 1, 3) == "InvalidReplicationFactorException"
-    assert await asker.ask(lambda token: DescribeTopic(token, "log")) == 1
+    assert await asker.ask(lambda token: effects.DescribeTopic(token, "log")) == 1
 
 
 async def check_log(asker: Asker) -> None:
     """Records come back in order, with the offsets that their writer was told."""
-    asker.plane.carry_out(StartReading("log", read_committed=True))
+    asker.plane.carry_out(effects.StartReading("log", read_committed=True))
     for number, key in enumerate((b"a", b"b")):
         offset = await asker.ask(
-            lambda token, key=key: Produce(token=token, topic="log", key=key, value=None)  # type: ignore[misc] # a default
+            lambda token, key=key: effects.Produce(token=token, topic="log", key=key, value=None)  # type: ignore[misc] # a default
         )
         assert offset == number
     await asker.read_until("log", {0: 2})
@@ -133,15 +120,15 @@ async def check_log(asker: Asker) -> None:
 
 async def check_transactions(asker: Asker) -> None:
     """The position goes past a transaction's marker; who is fenced is told so."""
-    assert await asker.ask(lambda token: InitTransactions(token, "tx")) is None
+    assert await asker.ask(lambda token: effects.InitTransactions(token, "tx")) is None
     assert await asker.transact("log") is None
     await asker.read_until("log", {0: 5})  # the marker may come after the commit's answer
-    ends = await asker.ask(lambda token: ListEndOffsets(token, "log", read_committed=True))
+    ends = await asker.ask(lambda token: effects.ListEndOffsets(token, "log", read_committed=True))
     assert ends == {0: 5}
     assert [(r.key, r.value) for r in asker.records["log"][2:]] == list(RECORDS)
-    assert await asker.ask(lambda token: FenceProducers(token, ("tx",))) is None
+    assert await asker.ask(lambda token: effects.FenceProducers(token, ("tx",))) is None
     assert await asker.transact("log") == "ProducerFencedException"
-    asker.plane.carry_out(StopReading("log"))
+    asker.plane.carry_out(effects.StopReading("log"))
 
 
 def test_topics_logs_and_transactions_are_as_a_worker_wants_them(bootstrap: str) -> None:

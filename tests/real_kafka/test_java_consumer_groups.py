@@ -4,13 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim_conformance.real_kafka.kafka import (
-    BROKER_VERSION,
-    HERE,
-    TOOLS_VERSION,
-    Broker,
-    run_java,
-)
+from coordinator_sim_conformance.real_kafka import kafka
 from tests.unit.cli.test_serve import serving
 
 pytestmark = pytest.mark.real_kafka
@@ -24,7 +18,7 @@ OPTIONS = tuple(word for name in QUICK for word in ("--set", f"{name}={QUICK[nam
 
 def story(version: str, bootstrap: str) -> list[str]:
     """What the client of a release prints."""
-    done = run_java(version, str(HERE / "ConsumerGroupClient.java"), bootstrap)
+    done = kafka.run_java(version, str(kafka.HERE / "ConsumerGroupClient.java"), bootstrap)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -32,8 +26,8 @@ def story(version: str, bootstrap: str) -> list[str]:
 @pytest.mark.parametrize(
     ("version", "profile"),
     [
-        (BROKER_VERSION, "4.4"),
-        pytest.param(TOOLS_VERSION, "4.3", marks=pytest.mark.nightly),
+        (kafka.BROKER_VERSION, "4.4"),
+        pytest.param(kafka.TOOLS_VERSION, "4.3", marks=pytest.mark.nightly),
     ],
 )
 def test_members_come_restart_and_go_as_at_a_real_broker(
@@ -43,7 +37,7 @@ def test_members_come_restart_and_go_as_at_a_real_broker(
 
     Kafka's client asserts nothing here: each line is its own account, and ours is Kafka's.
     """
-    with Broker(tmp_path, dict(QUICK), version) as broker:
+    with kafka.Broker(tmp_path, dict(QUICK), version) as broker:
         theirs = story(version, broker.bootstrap)
     assert "read 1920 of 1920 in order" in theirs
     with serving("--port", "0", "--profile", profile, *OPTIONS) as ready:

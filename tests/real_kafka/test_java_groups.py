@@ -4,14 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim_conformance.real_kafka.kafka import (
-    BROKER_VERSION,
-    HERE,
-    OLD_BROKER_VERSION,
-    TOOLS_VERSION,
-    Broker,
-    run_java,
-)
+from coordinator_sim_conformance.real_kafka import kafka
 from tests.unit.cli.test_serve import serving
 
 pytestmark = pytest.mark.real_kafka
@@ -21,7 +14,7 @@ NO_DELAY = "group.initial.rebalance.delay.ms=0"
 
 def story(version: str, bootstrap: str) -> list[str]:
     """What the client of a release prints."""
-    done = run_java(version, str(HERE / "ClassicClient.java"), bootstrap)
+    done = kafka.run_java(version, str(kafka.HERE / "ClassicClient.java"), bootstrap)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -29,12 +22,12 @@ def story(version: str, bootstrap: str) -> list[str]:
 @pytest.mark.parametrize(
     ("broker_version", "profile", "brokers", "clients"),
     [
-        (BROKER_VERSION, "4.4", 1, (BROKER_VERSION,)),
+        (kafka.BROKER_VERSION, "4.4", 1, (kafka.BROKER_VERSION,)),
         pytest.param(
-            OLD_BROKER_VERSION,
+            kafka.OLD_BROKER_VERSION,
             "3.9",
             3,
-            (OLD_BROKER_VERSION, TOOLS_VERSION),
+            (kafka.OLD_BROKER_VERSION, kafka.TOOLS_VERSION),
             marks=pytest.mark.nightly,
         ),
     ],
@@ -47,7 +40,7 @@ def test_members_come_restart_and_go_as_at_a_real_broker(
     Kafka's client asserts nothing here: each line is its own account, and ours is Kafka's.
     """
     properties = {"num.partitions": "6"}
-    with Broker(tmp_path, properties, broker_version) as broker:
+    with kafka.Broker(tmp_path, properties, broker_version) as broker:
         theirs = story(broker_version, broker.bootstrap)
     assert sum(line.endswith(" in order") for line in theirs) == 3
     for version in clients:

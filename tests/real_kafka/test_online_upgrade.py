@@ -18,14 +18,8 @@ from coordinator_sim_conformance.real_kafka.kafka import (
     Broker,
     free_ports,
 )
+from coordinator_sim_conformance.real_kafka.upgrade import story
 from coordinator_sim_conformance.real_kafka.upgrade.hosts import PATIENCE_S, Host
-from coordinator_sim_conformance.real_kafka.upgrade.story import (
-    VARIANTS,
-    Outcome,
-    Upgrade,
-    Variant,
-    play_upgrade,
-)
 from tests.unit.cli.test_serve import COMMAND, serving
 
 pytestmark = pytest.mark.real_kafka
@@ -46,13 +40,13 @@ def options(settings: dict[str, str]) -> tuple[str, ...]:
 OPTIONS = options(QUICK)
 ENDS = {"auto": {"revoked"}, "killed": {"killed"}}
 """Of a group, how owners ended whose records may be read again."""
-NAMED = {each.group: each for each in VARIANTS}
+NAMED = {each.group: each for each in story.VARIANTS}
 
 
-def outcomes(bootstrap: str, variants: Sequence[Variant]) -> list[Outcome]:
+def outcomes(bootstrap: str, variants: Sequence[story.Variant]) -> list[story.Outcome]:
     """What each group left at a broker."""
     with Host.of_java(bootstrap) as java:
-        return [play_upgrade(bootstrap, each, java, lambda _: None) for each in variants]
+        return [story.play_upgrade(bootstrap, each, java, lambda _: None) for each in variants]
 
 
 @pytest.mark.parametrize(
@@ -86,16 +80,16 @@ def test_groups_under_load_are_upgraded_and_come_back_as_at_a_real_broker(
 
 PATIENT = {**QUICK, "group.consumer.session.timeout.ms": "45000"}
 """Sessions that outlast the restart of a broker in a JVM."""
-BROKEN = Variant(
+BROKEN = story.Variant(
     group="broken", members=("j0", "r0"), assignor="range", commits="own", session_ms=45_000
 )
 
 
-def broken(bootstrap: str, break_broker: Callable[[], None]) -> Outcome:
+def broken(bootstrap: str, break_broker: Callable[[], None]) -> story.Outcome:
     """What a group leaves whose broker is killed and comes back while the group is mixed."""
     with (
         Host.of_java(bootstrap) as java,
-        Upgrade(bootstrap, BROKEN, java, lambda _: None, break_broker) as upgrade,
+        story.Upgrade(bootstrap, BROKEN, java, lambda _: None, break_broker) as upgrade,
     ):
         return upgrade.play()
 

@@ -12,14 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim_conformance.real_kafka.kafka import (
-    BROKER_VERSION,
-    HERE,
-    TOOLS_VERSION,
-    Broker,
-    java_command,
-    run_java,
-)
+from coordinator_sim_conformance.real_kafka import kafka
 from coordinator_sim_conformance.real_kafka.tools import Said, Tools
 from tests.unit.cli.test_serve import serving
 
@@ -50,7 +43,7 @@ def played(version: str, bootstrap: str, part: str) -> list[str]:
 
     A broker that restarts leads at a later epoch twice in Kafka, once here.
     """
-    done = run_java(version, str(HERE / "ShareGroupClient.java"), bootstrap, part)
+    done = kafka.run_java(version, str(kafka.HERE / "ShareGroupClient.java"), bootstrap, part)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     return [EPOCH.sub("leaderEpoch=?", each) if part == "after" else each for each in lines]
@@ -59,8 +52,8 @@ def played(version: str, bootstrap: str, part: str) -> list[str]:
 @pytest.mark.parametrize(
     ("version", "profile"),
     [
-        (BROKER_VERSION, "4.4"),
-        pytest.param(TOOLS_VERSION, "4.3", marks=pytest.mark.nightly),
+        (kafka.BROKER_VERSION, "4.4"),
+        pytest.param(kafka.TOOLS_VERSION, "4.3", marks=pytest.mark.nightly),
     ],
 )
 def test_records_are_shared_given_up_and_done_with_as_at_a_real_broker(
@@ -71,7 +64,7 @@ def test_records_are_shared_given_up_and_done_with_as_at_a_real_broker(
     Kafka's client asserts nothing here: each line is its own account, and ours is Kafka's.
     """
     theirs = []
-    with Broker(tmp_path / "theirs", dict(QUICK), version) as broker:
+    with kafka.Broker(tmp_path / "theirs", dict(QUICK), version) as broker:
         theirs += played(version, broker.bootstrap, "before")
         broker.stop()
         broker.start()
@@ -174,7 +167,7 @@ def lines(said: Said) -> list[str]:
 def member(bootstrap: str, log: Path) -> Iterator[None]:
     """A console consumer that shares `orders`, and has read all of it."""
     options = ("--bootstrap-server", bootstrap, *ORDERS, *GROUP)
-    command = java_command(TOOLS_VERSION, MAIN, *options)
+    command = kafka.java_command(kafka.TOOLS_VERSION, MAIN, *options)
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     try:
@@ -217,7 +210,7 @@ def story(bootstrap: str, log: Path) -> list[tuple[tuple[str, ...], list[str]]]:
 
 def test_tools_say_of_share_groups_what_they_say_at_a_real_broker(tmp_path: Path) -> None:
     """Settings, lists, descriptions, offsets, refusals, deletion, and the feature's levels."""
-    with Broker(tmp_path, dict(QUICK)) as broker:
+    with kafka.Broker(tmp_path, dict(QUICK)) as broker:
         theirs = story(broker.bootstrap, tmp_path / "theirs.txt")
     with serving("--port", "0", *OPTIONS) as ready:
         ours = story(ready["bootstrap"], tmp_path / "ours.txt")
@@ -250,7 +243,7 @@ def rejected(bootstrap: str) -> list[str]:
 
 def test_rejected_records_are_in_the_queue_as_at_a_real_broker(tmp_path: Path) -> None:
     """The topic is created; the guide shows what is printed. A retry may change its order."""
-    with Broker(tmp_path, {**QUICK, CREATES: "true"}) as broker:
+    with kafka.Broker(tmp_path, {**QUICK, CREATES: "true"}) as broker:
         theirs = rejected(broker.bootstrap)
     with serving("--port", "0", *OPTIONS, "--set", f"{CREATES}=true") as ready:
         ours = rejected(ready["bootstrap"])

@@ -10,15 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, ModuleType
 
-from coordinator_sim.assignors.foreign.contract import (
-    TIME_BOUND_S,
-    Answer,
-    AssignFunction,
-    AssignorFault,
-    Member,
-    OwnAssignor,
-    Topics,
-)
+from coordinator_sim.assignors.foreign import contract
 from coordinator_sim.errors import ConfigError, described
 
 
@@ -26,7 +18,7 @@ class _TooLong(BaseException):
     """Raised inside a function that has used up its time; nothing there should catch it."""
 
 
-def guarded(name: str, function: AssignFunction) -> AssignFunction:
+def guarded(name: str, function: contract.AssignFunction) -> contract.AssignFunction:
     """Return the function, whose failures are faults that name it.
 
     Args:
@@ -34,20 +26,20 @@ def guarded(name: str, function: AssignFunction) -> AssignFunction:
         function: Asked with topics and members.
     """
 
-    def ask(topics: Topics, members: tuple[Member, ...]) -> Answer:
+    def ask(topics: contract.Topics, members: tuple[contract.Member, ...]) -> contract.Answer:
         try:
-            with _bounded(TIME_BOUND_S):
+            with _bounded(contract.TIME_BOUND_S):
                 return function(topics, members)
         except _TooLong:
             partitions = sum(map(len, topics.values()))
-            raise AssignorFault(
-                f"assignor {name!r} is not done after {TIME_BOUND_S:g} s of CPU with "
+            raise contract.AssignorFault(
+                f"assignor {name!r} is not done after {contract.TIME_BOUND_S:g} s of CPU with "
                 f"{len(members)} members and {partitions} partitions"
             ) from None
-        except AssignorFault:
+        except contract.AssignorFault:
             raise
         except Exception as error:
-            raise AssignorFault(
+            raise contract.AssignorFault(
                 f"assignor {name!r} raises {described(error)}, with {len(members)} members"
             ) from error
 
@@ -79,7 +71,7 @@ def _bounded(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def function_at(own: OwnAssignor) -> AssignFunction:
+def function_at(own: contract.OwnAssignor) -> contract.AssignFunction:
     """Return the function that `module:function` or `file.py:function` names.
 
     Raises:
@@ -91,13 +83,13 @@ def function_at(own: OwnAssignor) -> AssignFunction:
             f"assignor {own.target!r}: wants a file or module and a function, as my.py:assign"
         )
     module = _module(own, where)
-    function: AssignFunction | None = getattr(module, attribute, None)
+    function: contract.AssignFunction | None = getattr(module, attribute, None)
     if not callable(function):
         raise ConfigError(f"assignor {own.target}: {where} has no function {attribute!r}")
     return function
 
 
-def _module(own: OwnAssignor, where: str) -> ModuleType:
+def _module(own: contract.OwnAssignor, where: str) -> ModuleType:
     file = Path(own.folder) / where
     if file.suffix != ".py":
         with _loading(own, Path(own.folder)):
@@ -116,7 +108,7 @@ def _module(own: OwnAssignor, where: str) -> ModuleType:
 
 
 @contextmanager
-def _loading(own: OwnAssignor, folder: Path) -> Iterator[None]:
+def _loading(own: contract.OwnAssignor, folder: Path) -> Iterator[None]:
     """Find modules in a folder too, as a script's own is; whatever a module raises is one line."""
     entry = str(folder)
     sys.path.insert(0, entry)

@@ -6,14 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from coordinator_sim.assignors.foreign.contract import (
-    Answer,
-    AssignFunction,
-    AssignorFault,
-    Member,
-    OwnAssignor,
-    Topics,
-)
+from coordinator_sim.assignors.foreign import contract
 from coordinator_sim.assignors.foreign.line_process import LineProcess, running
 from coordinator_sim.errors import UNREADABLE_JSON, ConfigError
 
@@ -22,8 +15,8 @@ _SHOWN_BYTES: Final = 200
 
 class _Question(Struct, frozen=True):
     assignor: str
-    topics: Topics
-    members: tuple[Member, ...]
+    topics: contract.Topics
+    members: tuple[contract.Member, ...]
 
 
 class _Reply(Struct, frozen=True):
@@ -34,7 +27,7 @@ class _Reply(Struct, frozen=True):
 class AssignorProcess(LineProcess):
     """A process that assigns, started with the first question and asked again and again."""
 
-    def ask(self, topics: Topics, members: tuple[Member, ...]) -> Answer:
+    def ask(self, topics: contract.Topics, members: tuple[contract.Member, ...]) -> contract.Answer:
         """Return its answer.
 
         Raises:
@@ -46,29 +39,29 @@ class AssignorProcess(LineProcess):
             reply = msgspec.json.decode(line, type=_Reply)
         except UNREADABLE_JSON as error:
             shown = line[:_SHOWN_BYTES].decode("utf-8", "replace")
-            raise AssignorFault(
+            raise contract.AssignorFault(
                 f"assignor {self._own.name!r} answers {shown!r}: {error}; wants one line as "
                 '{"assigned": {"consumer-1": [["orders", 0]]}}'
             ) from error
         if reply.error is not None:
-            raise AssignorFault(f"assignor {self._own.name!r} refuses: {reply.error}")
+            raise contract.AssignorFault(f"assignor {self._own.name!r} refuses: {reply.error}")
         if reply.assigned is None:
-            raise AssignorFault(
+            raise contract.AssignorFault(
                 f"assignor {self._own.name!r} answers without `assigned` and without `error`"
             )
         return reply.assigned
 
 
-def process_function(own: OwnAssignor) -> AssignFunction:
+def process_function(own: contract.OwnAssignor) -> contract.AssignFunction:
     """Return a function that asks the process, which is shared by all members that ask."""
 
-    def ask(topics: Topics, members: tuple[Member, ...]) -> Answer:
+    def ask(topics: contract.Topics, members: tuple[contract.Member, ...]) -> contract.Answer:
         return running(own, _started).ask(topics, members)
 
     return ask
 
 
-def _started(own: OwnAssignor) -> AssignorProcess:
+def _started(own: contract.OwnAssignor) -> AssignorProcess:
     try:
         words = shlex.split(own.target)
     except ValueError as error:

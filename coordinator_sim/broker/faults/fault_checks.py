@@ -3,17 +3,7 @@
 from collections.abc import Collection
 from typing import Final
 
-from coordinator_sim.broker.faults.faults import (
-    Action,
-    Fail,
-    FailAppend,
-    Fault,
-    Match,
-    MoveCoordinator,
-    Phase,
-    SlowAppend,
-    api_named,
-)
+from coordinator_sim.broker.faults import faults
 from coordinator_sim.broker.offered import Ranges
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -48,7 +38,7 @@ _APPENDS: Final = _WAITING_APPENDS | {
 _ERROR_FIELDS: Final = frozenset({"errorCode", "partitionErrorCode"})
 
 
-def check_fits(fault: Fault, ranges: Ranges, broker_ids: Collection[int]) -> None:
+def check_fits(fault: faults.Fault, ranges: Ranges, broker_ids: Collection[int]) -> None:
     """Refuse a rule that no request can match, or whose error no matching response can carry.
 
     Args:
@@ -61,7 +51,7 @@ def check_fits(fault: Fault, ranges: Ranges, broker_ids: Collection[int]) -> Non
     """
     match, action = fault.match, fault.action
     named = [match.broker]
-    if isinstance(action, MoveCoordinator):
+    if isinstance(action, faults.MoveCoordinator):
         named.append(action.to)
     for broker_id in named:
         if broker_id is not None and broker_id not in broker_ids:
@@ -78,7 +68,7 @@ def check_fits(fault: Fault, ranges: Ranges, broker_ids: Collection[int]) -> Non
     if match.role is not None:
         spoken = [each for each in spoken if _may_have_role(*each)]
         _require(spoken, f"role {match.role!r}: {what} names no member of a classic group")
-        if fault.phase is Phase.AFTER:
+        if fault.phase is faults.Phase.AFTER:
             spoken = [each for each in spoken if each[0] is not ApiKey.LEAVE_GROUP]
             _require(
                 spoken, f"role {match.role!r} after {what}: who left has none; leave out phase"
@@ -86,27 +76,27 @@ def check_fits(fault: Fault, ranges: Ranges, broker_ids: Collection[int]) -> Non
     _check_action(action, spoken, what)
 
 
-def _check_action(action: Action, spoken: _Spoken, what: str) -> None:
+def _check_action(action: faults.Action, spoken: _Spoken, what: str) -> None:
     """Refuse an action that nothing can be done by to these requests."""
-    if isinstance(action, FailAppend | SlowAppend):
-        is_slow = isinstance(action, SlowAppend)
+    if isinstance(action, faults.FailAppend | faults.SlowAppend):
+        is_slow = isinstance(action, faults.SlowAppend)
         fitting = _WAITING_APPENDS if is_slow else _APPENDS
         spoken = [each for each in spoken if each[0] in fitting]
         reason = "appends nothing that waits for replicas" if is_slow else "appends nothing"
         name = "slow-append" if is_slow else "fail-append"
         _require(spoken, f"{name}: {what} {reason}, as Produce or OffsetCommit does")
-    if isinstance(action, MoveCoordinator):
+    if isinstance(action, faults.MoveCoordinator):
         spoken = [each for each in spoken if _names_group(*each)]
         _require(spoken, f"move-coordinator: {what} names no group whose coordinator could move")
-    if isinstance(action, Fail):
+    if isinstance(action, faults.Fail):
         spoken = [each for each in spoken if _has(layout_of(*each, response=True), _ERROR_FIELDS)]
         _require(spoken, f"error {action.error}: an answer to {what} has no place for an error")
 
 
-def _of_versions(match: Match, ranges: Ranges) -> _Spoken:
+def _of_versions(match: faults.Match, ranges: Ranges) -> _Spoken:
     """The offered APIs and versions that a match selects."""
     if match.api is not None:
-        api = api_named(match.api)
+        api = faults.api_named(match.api)
         if api not in ranges:
             raise ConfigError(f"api {match.api}: this cluster does not offer it")
         ranges = {api: ranges[api]}

@@ -4,19 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.broker.error_answers import error_answer, with_error
-from coordinator_sim.broker.faults.faults import (
-    Close,
-    Delay,
-    Drop,
-    Duplicate,
-    Fail,
-    FailAppend,
-    MoveCoordinator,
-    Reorder,
-    SlowAppend,
-    error_named,
-    groups_of,
-)
+from coordinator_sim.broker.faults import faults
 from coordinator_sim.broker.pending_answer import Output, PendingAnswer
 from coordinator_sim.broker.scheduler import Task
 from coordinator_sim.kafka.errors import ErrorCode
@@ -61,41 +49,43 @@ class FaultDoor:
         match cluster.faults.before(call):
             case None:
                 take(now)
-            case Drop():
+            case faults.Drop():
                 return
-            case Delay(ms):
+            case faults.Delay(ms):
                 cluster.scheduler.at_wall_ms(now.wall_ms + ms, take)
-            case Fail(error):
-                refusal = error_answer(call.api, pending.version, call.request, error_named(error))
+            case faults.Fail(error):
+                refusal = error_answer(
+                    call.api, pending.version, call.request, faults.error_named(error)
+                )
                 write = response_writer(call.api, pending.version)
                 self._asker.answered(write(pending.correlation_id, refusal))
-            case Close():
+            case faults.Close():
                 self._output.close(_REASON)
-            case FailAppend(error):
-                cluster.operations.taken_while_appends_fail(error_named(error), take, now)
-            case SlowAppend(ms):
+            case faults.FailAppend(error):
+                cluster.operations.taken_while_appends_fail(faults.error_named(error), take, now)
+            case faults.SlowAppend(ms):
                 cluster.operations.slow_appends.taken_while_slow(ms, take, now)
-            case MoveCoordinator(to):
-                group_id = next(groups_of(call.request), "")
+            case faults.MoveCoordinator(to):
+                group_id = next(faults.groups_of(call.request), "")
                 cluster.operations.taken_while_coordinator_moves(group_id, to, take, now)
 
     def answered(self, frame: bytes | None) -> None:
         """Apply the first rule that matches the answer, or let it go; see `Asker.answered`."""
         cluster = self._cluster
         match cluster.faults.after(self._call):
-            case Drop():
+            case faults.Drop():
                 return
-            case Delay(ms):
+            case faults.Delay(ms):
                 at_ms = cluster.latest.wall_ms + ms
                 cluster.scheduler.at_wall_ms(at_ms, lambda _now: self._asker.answered(frame))
-            case Fail(error) if frame is not None:
-                self._asker.answered(_tainted(self._pending, frame, error_named(error)))
-            case Close():
+            case faults.Fail(error) if frame is not None:
+                self._asker.answered(_tainted(self._pending, frame, faults.error_named(error)))
+            case faults.Close():
                 self._output.close(_REASON)
-            case Duplicate() if frame is not None:
+            case faults.Duplicate() if frame is not None:
                 self._output.write(len(frame).to_bytes(4, "big") + frame)
                 self._asker.answered(frame)
-            case Reorder(ms) if frame is not None:
+            case faults.Reorder(ms) if frame is not None:
                 self._asker.overtaken(frame, ms)
             case _:
                 self._asker.answered(frame)

@@ -9,33 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, cast
 
-from coordinator_sim.broker.metadata.changes import (
-    AclCreated,
-    AclDeleted,
-    BrokerStarted,
-    Change,
-    ClusterStarted,
-    ConfigsChanged,
-    FeatureSet,
-    LeaderElected,
-    OffsetNodeWritten,
-    PartitionsAdded,
-    ProducerIdsReserved,
-    QuotaEntity,
-    QuotaSet,
-    ReplicasAssigned,
-    ScramRemoved,
-    ScramSet,
-    TopicCreated,
-    TopicDeleted,
-    VersionReached,
-)
+from coordinator_sim.broker.metadata import changes
 from coordinator_sim.broker.metadata.topic_names import has_metric_signs, metric_name
 from coordinator_sim.broker.metadata.zookeeper_offsets import Nodes, put_node
 from coordinator_sim.errors import InvariantViolation
 
 NO_LEADER: Final = -1
-C = TypeVar("C", bound=Change)
+C = TypeVar("C", bound=changes.Change)
 
 
 @dataclass(slots=True)
@@ -83,9 +63,9 @@ class MetadataImage:
     topic_names: dict[bytes, str] = field(default_factory=dict)
     alike: dict[str, dict[str, None]] = field(default_factory=dict)
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
-    quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
-    acls: dict[AclCreated, None] = field(default_factory=dict)
-    scram: dict[tuple[str, int], ScramSet] = field(default_factory=dict)
+    quotas: dict[changes.QuotaEntity, dict[str, float]] = field(default_factory=dict)
+    acls: dict[changes.AclCreated, None] = field(default_factory=dict)
+    scram: dict[tuple[str, int], changes.ScramSet] = field(default_factory=dict)
     next_producer_id: int = 0
     features: dict[str, int] = field(default_factory=dict)
     broker_epochs: dict[int, int] = field(default_factory=dict)
@@ -95,7 +75,7 @@ class MetadataImage:
     acl_version: int = 0
     configs_version: int = field(default=0, compare=False)
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: changes.Change) -> None:
         """Apply one change.
 
         Raises:
@@ -103,7 +83,7 @@ class MetadataImage:
                 existing topic; the image is unchanged.
         """
         _APPLIED[type(change)](self, change)
-        if type(change) is not OffsetNodeWritten:
+        if type(change) is not changes.OffsetNodeWritten:
             self.version += 1
 
     def partition(self, topic: str, index: int) -> PartitionState | None:
@@ -129,7 +109,7 @@ class MetadataImage:
         return self.configs.get((resource_type, name), {})
 
 
-def _create_topic(image: MetadataImage, change: TopicCreated) -> None:
+def _create_topic(image: MetadataImage, change: changes.TopicCreated) -> None:
     if change.name in image.topics:
         raise InvariantViolation(f"topic {change.name!r} is created twice")
     state = TopicState(change.name, change.topic_id)
@@ -143,7 +123,7 @@ def _create_topic(image: MetadataImage, change: TopicCreated) -> None:
         image.configs_version += 1
 
 
-def _add_partitions(image: MetadataImage, change: PartitionsAdded) -> None:
+def _add_partitions(image: MetadataImage, change: changes.PartitionsAdded) -> None:
     _add(image.topic(change.name), change.replicas)
 
 
@@ -153,7 +133,7 @@ def _add(state: TopicState, assignments: tuple[tuple[int, ...], ...]) -> None:
         state.partitions.append(PartitionState(leader_id, 0, replicas, replicas))
 
 
-def _delete_topic(image: MetadataImage, change: TopicDeleted) -> None:
+def _delete_topic(image: MetadataImage, change: changes.TopicDeleted) -> None:
     state = image.topic(change.name)
     del image.topics[change.name]
     del image.topic_names[state.topic_id]
@@ -166,7 +146,7 @@ def _delete_topic(image: MetadataImage, change: TopicDeleted) -> None:
         image.configs_version += 1
 
 
-def _change_configs(image: MetadataImage, change: ConfigsChanged) -> None:
+def _change_configs(image: MetadataImage, change: changes.ConfigsChanged) -> None:
     place = (change.resource_type, change.name)
     values = image.configs.setdefault(place, {})
     for name, value in change.values.items():
@@ -179,7 +159,9 @@ def _change_configs(image: MetadataImage, change: ConfigsChanged) -> None:
     image.configs_version += 1
 
 
-def _partition(image: MetadataImage, change: LeaderElected | ReplicasAssigned) -> PartitionState:
+def _partition(
+    image: MetadataImage, change: changes.LeaderElected | changes.ReplicasAssigned
+) -> PartitionState:
     state = image.partition(change.topic, change.partition)
     if state is None:
         raise InvariantViolation(
@@ -188,7 +170,7 @@ def _partition(image: MetadataImage, change: LeaderElected | ReplicasAssigned) -
     return state
 
 
-def _elect(image: MetadataImage, change: LeaderElected) -> None:
+def _elect(image: MetadataImage, change: changes.LeaderElected) -> None:
     partition = _partition(image, change)
     partition.leader_id = change.leader_id
     partition.leader_epoch = change.leader_epoch
@@ -196,13 +178,13 @@ def _elect(image: MetadataImage, change: LeaderElected) -> None:
         partition.isr = change.isr
 
 
-def _assign(image: MetadataImage, change: ReplicasAssigned) -> None:
+def _assign(image: MetadataImage, change: changes.ReplicasAssigned) -> None:
     partition = _partition(image, change)
     partition.replicas = change.replicas
     partition.isr = change.replicas
 
 
-def _set_quota(image: MetadataImage, change: QuotaSet) -> None:
+def _set_quota(image: MetadataImage, change: changes.QuotaSet) -> None:
     quotas = image.quotas.setdefault(change.entity, {})
     if change.value is None:
         quotas.pop(change.key, None)
@@ -212,37 +194,37 @@ def _set_quota(image: MetadataImage, change: QuotaSet) -> None:
         del image.quotas[change.entity]
 
 
-def _create_acl(image: MetadataImage, change: AclCreated) -> None:
+def _create_acl(image: MetadataImage, change: changes.AclCreated) -> None:
     image.acls[change] = None
     image.acl_version += 1
 
 
-def _delete_acl(image: MetadataImage, change: AclDeleted) -> None:
+def _delete_acl(image: MetadataImage, change: changes.AclDeleted) -> None:
     image.acls.pop(change.acl, None)
     image.acl_version += 1
 
 
-def _set_scram(image: MetadataImage, change: ScramSet) -> None:
+def _set_scram(image: MetadataImage, change: changes.ScramSet) -> None:
     image.scram[change.user, change.mechanism] = change
 
 
-def _remove_scram(image: MetadataImage, change: ScramRemoved) -> None:
+def _remove_scram(image: MetadataImage, change: changes.ScramRemoved) -> None:
     image.scram.pop((change.user, change.mechanism), None)
 
 
-def _reserve_producer_ids(image: MetadataImage, change: ProducerIdsReserved) -> None:
+def _reserve_producer_ids(image: MetadataImage, change: changes.ProducerIdsReserved) -> None:
     image.next_producer_id = max(image.next_producer_id, change.next_producer_id)
 
 
-def _set_feature(image: MetadataImage, change: FeatureSet) -> None:
+def _set_feature(image: MetadataImage, change: changes.FeatureSet) -> None:
     image.features[change.name] = change.level
 
 
-def _start_broker(image: MetadataImage, change: BrokerStarted) -> None:
+def _start_broker(image: MetadataImage, change: changes.BrokerStarted) -> None:
     image.broker_epochs[change.broker_id] = change.broker_epoch
 
 
-def _start_cluster(image: MetadataImage, change: ClusterStarted) -> None:
+def _start_cluster(image: MetadataImage, change: changes.ClusterStarted) -> None:
     image.start_count += 1
     epoch = max(image.broker_epochs.values(), default=0)
     for place, broker_id in enumerate(change.broker_ids):
@@ -256,11 +238,11 @@ def _start_cluster(image: MetadataImage, change: ClusterStarted) -> None:
             partition.isr = there or partition.isr
 
 
-def _write_node(image: MetadataImage, change: OffsetNodeWritten) -> None:
+def _write_node(image: MetadataImage, change: changes.OffsetNodeWritten) -> None:
     put_node(image.offset_nodes, change.path, change.data)
 
 
-def _reach(image: MetadataImage, change: VersionReached) -> None:
+def _reach(image: MetadataImage, change: changes.VersionReached) -> None:
     image.version = change.version - 1
     image.start_count = change.start_count
 
@@ -270,7 +252,7 @@ TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
 GROUP_RESOURCE: Final = 32
 
-_Apply = Callable[[MetadataImage, Change], None]
+_Apply = Callable[[MetadataImage, changes.Change], None]
 
 
 def _of(apply: Callable[[MetadataImage, C], None]) -> _Apply:
@@ -279,21 +261,21 @@ def _of(apply: Callable[[MetadataImage, C], None]) -> _Apply:
 
 
 _APPLIED: Final[dict[type, _Apply]] = {
-    TopicCreated: _of(_create_topic),
-    PartitionsAdded: _of(_add_partitions),
-    TopicDeleted: _of(_delete_topic),
-    ConfigsChanged: _of(_change_configs),
-    LeaderElected: _of(_elect),
-    ReplicasAssigned: _of(_assign),
-    QuotaSet: _of(_set_quota),
-    AclCreated: _of(_create_acl),
-    AclDeleted: _of(_delete_acl),
-    ScramSet: _of(_set_scram),
-    ScramRemoved: _of(_remove_scram),
-    ProducerIdsReserved: _of(_reserve_producer_ids),
-    FeatureSet: _of(_set_feature),
-    BrokerStarted: _of(_start_broker),
-    ClusterStarted: _of(_start_cluster),
-    OffsetNodeWritten: _of(_write_node),
-    VersionReached: _of(_reach),
+    changes.TopicCreated: _of(_create_topic),
+    changes.PartitionsAdded: _of(_add_partitions),
+    changes.TopicDeleted: _of(_delete_topic),
+    changes.ConfigsChanged: _of(_change_configs),
+    changes.LeaderElected: _of(_elect),
+    changes.ReplicasAssigned: _of(_assign),
+    changes.QuotaSet: _of(_set_quota),
+    changes.AclCreated: _of(_create_acl),
+    changes.AclDeleted: _of(_delete_acl),
+    changes.ScramSet: _of(_set_scram),
+    changes.ScramRemoved: _of(_remove_scram),
+    changes.ProducerIdsReserved: _of(_reserve_producer_ids),
+    changes.FeatureSet: _of(_set_feature),
+    changes.BrokerStarted: _of(_start_broker),
+    changes.ClusterStarted: _of(_start_cluster),
+    changes.OffsetNodeWritten: _of(_write_node),
+    changes.VersionReached: _of(_reach),
 }

@@ -13,14 +13,8 @@ from msgspec import Struct
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.scheduler import WakeBy
+from coordinator_sim.broker.share_coordinator import operations
 from coordinator_sim.broker.share_coordinator.jobs import PeriodicJobs
-from coordinator_sim.broker.share_coordinator.operations import (
-    API_OPERATIONS,
-    ApiOperation,
-    StateRequest,
-    StateResponse,
-    failed_everywhere,
-)
 from coordinator_sim.broker.share_coordinator.ports import (
     KnownTopics,
     ShareCoordinatorConfig,
@@ -35,7 +29,7 @@ from coordinator_sim.kafka.orders.iteration_order import integer_hash, uuid_hash
 from coordinator_sim.kafka.orders.java_map import JavaHashMap
 from coordinator_sim.log.format.steps import Steps
 
-Answer = Callable[[StateResponse], None]
+Answer = Callable[[operations.StateResponse], None]
 """Takes the answer of a request, at once or later."""
 
 _A_PARTITION: Final = 150
@@ -63,7 +57,7 @@ class _Parts:
 
     __slots__ = ("_answer", "_is_complete", "_missing_count", "_operation", "_topics")
 
-    def __init__(self, operation: ApiOperation, answer: Answer) -> None:
+    def __init__(self, operation: operations.ApiOperation, answer: Answer) -> None:
         self._operation = operation
         self._answer = answer
         self._is_complete = False
@@ -112,7 +106,7 @@ class _Part(Struct, eq=False):
     """
 
     parts: _Parts
-    operation: ApiOperation
+    operation: operations.ApiOperation
     partition: int
     result: Any = None
     counts: bool = True
@@ -199,10 +193,10 @@ class ShareCoordinator:
 
     # -- requests -----------------------------------------------------------------------------
 
-    def handle(self, request: StateRequest, answer: Answer, now_ms: int) -> Steps[None]:
+    def handle(self, request: operations.StateRequest, answer: Answer, now_ms: int) -> Steps[None]:
         """Work on a request, a share partition a step; see `Answer`."""
         self._begin(now_ms)
-        operation = API_OPERATIONS[type(request)]
+        operation = operations.API_OPERATIONS[type(request)]
         is_empty = (
             not request.group_id
             or not request.topics
@@ -212,7 +206,7 @@ class ShareCoordinator:
         )
         if not self._is_active and not (is_empty and operation.looks_before):
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-            answer(failed_everywhere(request, error, _NOT_AVAILABLE))
+            answer(operations.failed_everywhere(request, error, _NOT_AVAILABLE))
             return
         if is_empty:
             answer(operation.response())
@@ -227,7 +221,7 @@ class ShareCoordinator:
 
     def _ask(
         self,
-        operation: ApiOperation,
+        operation: operations.ApiOperation,
         key: SharePartitionKey,
         asked: Any,  # noqa: ANN401 - what the API says of a partition
         part: _Part,

@@ -5,6 +5,7 @@ Source: kafka 4.3.1, core/.../share/SharePartition.java, acquire and what it cal
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from coordinator_sim.broker.shares import share_values
 from coordinator_sim.broker.shares.acquisition_locks import (
     AcquisitionLock,
     AcquisitionLocks,
@@ -15,15 +16,6 @@ from coordinator_sim.broker.shares.delivery_throttle import DeliveryThrottle, ac
 from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
 from coordinator_sim.broker.shares.in_flight_state import InFlightState, RecordState
-from coordinator_sim.broker.shares.share_values import (
-    NO_PRODUCER,
-    Aborted,
-    Acquired,
-    AcquireRequest,
-    FetchedBatch,
-    ShareAcquireMode,
-    ShareSettings,
-)
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.messages.share_fetch import AcquiredRecords
 
@@ -93,21 +85,21 @@ class Acquisition:
     def __init__(
         self,
         records: InFlightRecords,
-        request: AcquireRequest,
-        settings: ShareSettings,
+        request: share_values.AcquireRequest,
+        settings: share_values.ShareSettings,
         locking: Locking,
     ) -> None:
         self._records = records
         self._request = request
         self._settings = settings
         self._locking = locking
-        self._is_record_limit = request.mode is ShareAcquireMode.RECORD_LIMIT
+        self._is_record_limit = request.mode is share_values.ShareAcquireMode.RECORD_LIMIT
         self._acquired: list[AcquiredRecords] = []
         self._count = 0
         self._last_offset = request.batches[-1].last_offset if request.batches else -1
         self._max_records = request.max_fetch_records
 
-    def run(self) -> Acquired:
+    def run(self) -> share_values.Acquired:
         """Acquire what may be acquired. Source: SharePartition.acquire.
 
         Raises:
@@ -116,10 +108,10 @@ class Acquisition:
         request = self._request
         records = self._records
         if not request.batches or self._last_offset < records.start_offset:
-            return Acquired()
+            return share_values.Acquired()
         self._bound()
         if self._max_records <= 0:
-            return Acquired()
+            return share_values.Acquired()
         base_offset = request.batches[0].base_offset
         archive_stale(records, request.fetch_offset, base_offset)
         first_offset = self._first_offset(base_offset)
@@ -134,7 +126,7 @@ class Acquisition:
             self._acquire_cached(cached, first_offset)
             self._acquire_rest(search_from)
             if not self._acquired:
-                return Acquired((), self._count)
+                return share_values.Acquired((), self._count)
             records.shrink_gap_window(self._acquired[-1].last_offset + 1)
         return self._without_aborted()
 
@@ -286,14 +278,14 @@ class Acquisition:
                     first = batch.base_offset
         yield first, last
 
-    def _without_aborted(self) -> Acquired:
+    def _without_aborted(self) -> share_values.Acquired:
         """Leave out records of aborted transactions, and archive them.
 
         Source: SharePartition.maybeFilterAbortedTransactionalAcquiredRecords.
         """
         request = self._request
         if not request.is_read_committed or not request.aborted:
-            return Acquired(tuple(self._acquired), self._count)
+            return share_values.Acquired(tuple(self._acquired), self._count)
         cache = self._records.batches
         aborted = aborted_batches(request.batches, request.aborted)
         for batch in aborted:
@@ -308,10 +300,12 @@ class Acquisition:
                 (batch.base_offset, batch.last_offset),
             )
         kept = without_batches(self._acquired, aborted)
-        return Acquired(tuple(kept), sum(one.last_offset - one.first_offset + 1 for one in kept))
+        return share_values.Acquired(
+            tuple(kept), sum(one.last_offset - one.first_offset + 1 for one in kept)
+        )
 
 
-def _end_of_batch_with(batches: Iterable[FetchedBatch], offset: int) -> int:
+def _end_of_batch_with(batches: Iterable[share_values.FetchedBatch], offset: int) -> int:
     """The last offset of the fetched batch with an offset; that offset where there is none.
 
     Source: SharePartition.lastOffsetFromBatchWithRequestOffset.
@@ -348,8 +342,8 @@ def merged(acquired: Iterable[AcquiredRecords]) -> Iterator[AcquiredRecords]:
 
 
 def aborted_batches(
-    batches: Iterable[FetchedBatch], aborted: Iterable[Aborted]
-) -> list[FetchedBatch]:
+    batches: Iterable[share_values.FetchedBatch], aborted: Iterable[share_values.Aborted]
+) -> list[share_values.FetchedBatch]:
     """The batches that belong to aborted transactions, in order.
 
     Source: SharePartition.fetchAbortedTransactionRecordBatches.
@@ -358,7 +352,7 @@ def aborted_batches(
     producers: set[int] = set()
     found = []
     for batch in batches:
-        if batch.producer_id == NO_PRODUCER:
+        if batch.producer_id == share_values.NO_PRODUCER:
             continue
         while waiting and waiting[-1].first_offset <= batch.last_offset:
             producers.add(waiting.pop().producer_id)
@@ -370,7 +364,7 @@ def aborted_batches(
 
 
 def without_batches(
-    acquired: Sequence[AcquiredRecords], batches: Sequence[FetchedBatch]
+    acquired: Sequence[AcquiredRecords], batches: Sequence[share_values.FetchedBatch]
 ) -> list[AcquiredRecords]:
     """The acquired records that are in none of these batches; both are in ascending order.
 
@@ -380,7 +374,7 @@ def without_batches(
         return list(acquired)
     kept: list[AcquiredRecords] = []
     cutting = iter(batches)
-    batch: FetchedBatch | None = next(cutting)
+    batch: share_values.FetchedBatch | None = next(cutting)
     for records in acquired:
         rest: AcquiredRecords | None = records
         while rest is not None:
@@ -395,7 +389,7 @@ def without_batches(
 
 
 def _cut(
-    records: AcquiredRecords, batch: FetchedBatch, kept: list[AcquiredRecords]
+    records: AcquiredRecords, batch: share_values.FetchedBatch, kept: list[AcquiredRecords]
 ) -> AcquiredRecords | None:
     """Keep what is before a batch, and return what is after it."""
     if records.last_offset < batch.base_offset:

@@ -8,15 +8,9 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple, Unpack
 
+from coordinator_sim.clients.async_consumer import states
 from coordinator_sim.clients.async_consumer.positions import AsyncPositions
 from coordinator_sim.clients.async_consumer.promise import Promise, kept
-from coordinator_sim.clients.async_consumer.states import (
-    NO_ASSIGNMENT,
-    OUT_OF_GROUP,
-    PREVIOUS,
-    LocalAssignment,
-    MemberState,
-)
 from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind, RunCallback
@@ -27,7 +21,7 @@ from coordinator_sim.kafka.resources import TopicPartition
 JOIN_EPOCH: Final = 0
 LEAVE_EPOCH: Final = -1
 STATIC_LEAVE_EPOCH: Final = -2
-_LEAVES: Final = (MemberState.PREPARE_LEAVING, MemberState.LEAVING)
+_LEAVES: Final = (states.MemberState.PREPARE_LEAVING, states.MemberState.LEAVING)
 
 
 class AppEvent(NamedTuple):
@@ -75,11 +69,11 @@ class AsyncMembership(AsyncPositions):
         self._generation_id = JOIN_EPOCH
         self._regex: str | None = None
         self._app_events: deque[AppEvent] = deque()
-        self._current: LocalAssignment = NO_ASSIGNMENT
-        self._target: LocalAssignment = NO_ASSIGNMENT
+        self._current: states.LocalAssignment = states.NO_ASSIGNMENT
+        self._target: states.LocalAssignment = states.NO_ASSIGNMENT
         self._told_lost: dict[TopicPartition, None] = {}
         self._topic_names: dict[bytes, str] = {}
-        self._member_state = MemberState.UNSUBSCRIBED
+        self._member_state = states.MemberState.UNSUBSCRIBED
         self._is_poll_overdue = False
         self._is_reconciling = False
         self._rejoined_meanwhile = False
@@ -88,20 +82,20 @@ class AsyncMembership(AsyncPositions):
         self._stale_release = kept()
 
     @property
-    def state(self) -> MemberState:
+    def state(self) -> states.MemberState:
         """State of the member."""
         return self._member_state
 
     # States and epochs.
 
-    def _transition(self, state: MemberState) -> None:
+    def _transition(self, state: states.MemberState) -> None:
         """Change the state.
 
         Raises:
             InvariantViolation: the state does not follow the present one.
         """
         before = self._member_state
-        if state is not before and before not in PREVIOUS[state]:
+        if state is not before and before not in states.PREVIOUS[state]:
             raise InvariantViolation(
                 f"member {self._member_id}: {state.value} after {before.value}"
             )
@@ -121,21 +115,21 @@ class AsyncMembership(AsyncPositions):
     def _on_consumer_poll(self) -> None:
         """Join after the application subscribed and polled (onConsumerPoll)."""
         updated, self._subscription_updated = self._subscription_updated, False
-        if updated and self._member_state is MemberState.UNSUBSCRIBED:
+        if updated and self._member_state is states.MemberState.UNSUBSCRIBED:
             self._join()
 
     def _join(self) -> None:
         """Join with the next heartbeat (transitionToJoining)."""
-        if self._member_state is MemberState.FATAL:
+        if self._member_state is states.MemberState.FATAL:
             return
         if self._is_reconciling:
             self._rejoined_meanwhile = True
         self._take_epoch(JOIN_EPOCH)
-        self._transition(MemberState.JOINING)
+        self._transition(states.MemberState.JOINING)
         self._forget_target()
 
     def _forget_target(self) -> None:
-        self._target = NO_ASSIGNMENT
+        self._target = states.NO_ASSIGNMENT
         self._topic_names.clear()
 
     def _clear_assignment(self) -> None:
@@ -143,7 +137,7 @@ class AsyncMembership(AsyncPositions):
         self._resets.clear()
         self._pending_revocation.clear()
         self._awaits_callback.clear()
-        self._current = NO_ASSIGNMENT
+        self._current = states.NO_ASSIGNMENT
         self._forget_target()
 
     # Losing the membership.
@@ -151,33 +145,33 @@ class AsyncMembership(AsyncPositions):
     def _fence(self, now_ms: int) -> None:
         """Release everything as lost, then join again from epoch 0 (transitionToFenced)."""
         match self._member_state:
-            case MemberState.PREPARE_LEAVING:
+            case states.MemberState.PREPARE_LEAVING:
                 self._begin_to_leave(is_poll_overdue=False)
-                self._transition(MemberState.UNSUBSCRIBED)
+                self._transition(states.MemberState.UNSUBSCRIBED)
                 self._left(now_ms)
-            case MemberState.LEAVING:
-                self._transition(MemberState.UNSUBSCRIBED)
+            case states.MemberState.LEAVING:
+                self._transition(states.MemberState.UNSUBSCRIBED)
                 self._left(now_ms)
-            case MemberState.UNSUBSCRIBED:
+            case states.MemberState.UNSUBSCRIBED:
                 pass
             case _:
-                self._transition(MemberState.FENCED)
+                self._transition(states.MemberState.FENCED)
                 self._take_epoch(JOIN_EPOCH)
                 self._lose_all(now_ms).then(self._fenced_released, now_ms)
 
     def _fenced_released(self, error: str | None, now_ms: int) -> None:
         del error, now_ms
         self._drop_all()
-        if self._member_state is MemberState.FENCED:
+        if self._member_state is states.MemberState.FENCED:
             self._join()
 
     def _fail_for_good(self, error: str, now_ms: int) -> None:
         """Tell the application of an error that ends the membership (transitionToFatal)."""
         self._app_events.append(AppEvent(Promise(), error))
         before = self._member_state
-        self._transition(MemberState.FATAL)
+        self._transition(states.MemberState.FATAL)
         self._note_epoch(None)
-        if before is MemberState.UNSUBSCRIBED and self._left(now_ms):
+        if before is states.MemberState.UNSUBSCRIBED and self._left(now_ms):
             return
         if before in _LEAVES:
             self._left(now_ms)
@@ -202,14 +196,14 @@ class AsyncMembership(AsyncPositions):
 
     def _become_stale(self, now_ms: int) -> None:
         """Release everything as lost, and stay out until the next poll (transitionToStale)."""
-        self._transition(MemberState.STALE)
+        self._transition(states.MemberState.STALE)
         self._stale_release = self._lose_all(now_ms)
         self._stale_release.then(self._fatal_released, now_ms)
 
     def _maybe_rejoin_stale(self, now_ms: int) -> None:
         """Join again, once the partitions are released (maybeRejoinStaleMember)."""
         self._is_poll_overdue = False
-        if self._member_state is MemberState.STALE:
+        if self._member_state is states.MemberState.STALE:
             self._stale_release.then(self._stale_released, now_ms)
 
     def _stale_released(self, error: str | None, now_ms: int) -> None:
@@ -226,15 +220,15 @@ class AsyncMembership(AsyncPositions):
 
     def _leave_group(self, now_ms: int, *, runs_callbacks: bool) -> Promise:
         """Leave; the promise is kept when the coordinator has answered (leaveGroup)."""
-        if self._member_state in OUT_OF_GROUP:
-            if self._member_state is MemberState.FENCED:
+        if self._member_state in states.OUT_OF_GROUP:
+            if self._member_state is states.MemberState.FENCED:
                 self._clear_assignment()
-                self._transition(MemberState.UNSUBSCRIBED)
+                self._transition(states.MemberState.UNSUBSCRIBED)
             self._unsubscribe()
             return kept()
         if self._leave_outcome is not None:
             return self._leave_outcome
-        self._transition(MemberState.PREPARE_LEAVING)
+        self._transition(states.MemberState.PREPARE_LEAVING)
         outcome = self._leave_outcome = Promise()
         if runs_callbacks:
             self._release_to_leave(now_ms).then(self._released_to_leave, now_ms)
@@ -258,15 +252,15 @@ class AsyncMembership(AsyncPositions):
 
     def _begin_to_leave(self, *, is_poll_overdue: bool) -> None:
         """Leave with the next heartbeat (transitionToSendingLeaveGroup)."""
-        if self._member_state in (MemberState.FATAL, MemberState.UNSUBSCRIBED):
+        if self._member_state in (states.MemberState.FATAL, states.MemberState.UNSUBSCRIBED):
             return
         if is_poll_overdue:
             self._is_poll_overdue = True
-            self._transition(MemberState.PREPARE_LEAVING)
+            self._transition(states.MemberState.PREPARE_LEAVING)
         is_static = self._config.group_instance_id is not None
         self._take_epoch(STATIC_LEAVE_EPOCH if is_static else LEAVE_EPOCH)
-        self._current = NO_ASSIGNMENT
-        self._transition(MemberState.LEAVING)
+        self._current = states.NO_ASSIGNMENT
+        self._transition(states.MemberState.LEAVING)
 
     def _left(self, now_ms: int) -> bool:
         """End the leave in progress, if there is one (maybeCompleteLeaveInProgress)."""

@@ -9,28 +9,16 @@ updateFetchPositions; CommitRequestManager.java, fetchOffsets; SubscriptionState
 from itertools import groupby
 from typing import Final, Unpack
 
+from coordinator_sim.clients import exceptions
 from coordinator_sim.clients.async_consumer.commits import COORDINATOR_GONE, STALE, AsyncCommits
 from coordinator_sim.clients.async_consumer.promise import Promise
 from coordinator_sim.clients.async_consumer.request_states import RequestState
 from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig, OffsetReset
-from coordinator_sim.clients.exceptions import (
-    KAFKA,
-    NO_OFFSET,
-    RETRIABLE,
-    TIMEOUT,
-    exception_name,
-)
 from coordinator_sim.clients.network import FOREVER, RequestKind
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-)
+from coordinator_sim.messages import offset_fetch
 
 _MISSING: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _PASSED_ON: Final = (
@@ -141,7 +129,7 @@ class AsyncPositions(AsyncCommits):
         wanted = dict.fromkeys(fetch.partitions)
         unset = [tp for tp in self._initializing() if tp in wanted]
         if unset and self._config.auto_offset_reset is OffsetReset.NONE:
-            return NO_OFFSET
+            return exceptions.NO_OFFSET
         self._resets.update(dict.fromkeys(unset))
         self._reset_positions(unset)
         return None
@@ -159,22 +147,22 @@ class AsyncPositions(AsyncCommits):
             return FOREVER if fetch.state.is_in_flight else fetch.state.backoff_left_ms(now_ms)
         fetch.state.sent()
         epoch = self._known_epoch
-        group = OffsetFetchRequestGroup(
+        group = offset_fetch.OffsetFetchRequestGroup(
             group_id=self._group_id,
             member_id=None if epoch is None else self._known_member_id,
             member_epoch=-1 if epoch is None else epoch,
             topics=tuple(
-                OffsetFetchRequestTopics(
+                offset_fetch.OffsetFetchRequestTopics(
                     topic, self._topic_id_of(topic), tuple(tp.partition for tp in own)
                 )
                 for topic, own in groupby(fetch.partitions, key=lambda tp: tp.topic)
             ),
         )
-        request = OffsetFetchRequest(groups=(group,), require_stable=True)
+        request = offset_fetch.OffsetFetchRequest(groups=(group,), require_stable=True)
         self._request(RequestKind.OFFSET_FETCH, self._coordinator_node_id, request, now_ms)
         return FOREVER
 
-    def _on_offset_fetch(self, response: OffsetFetchResponse, now_ms: int) -> None:
+    def _on_offset_fetch(self, response: offset_fetch.OffsetFetchResponse, now_ms: int) -> None:
         """Adopt or refuse an answer (OffsetFetchRequestState.onResponse).
 
         An answer to a look-up that was replaced is dropped.
@@ -200,24 +188,24 @@ class AsyncPositions(AsyncCommits):
             return
         self._offset_fetch_failed(error, now_ms)
 
-    def _offset_fetch_error(self, group: OffsetFetchResponseGroup) -> str | None:
+    def _offset_fetch_error(self, group: offset_fetch.OffsetFetchResponseGroup) -> str | None:
         """Return the exception of an answer (OffsetFetchRequestState.onFailure, onSuccess)."""
         error = group.error_code
         if error in COORDINATOR_GONE:
             self._coordinator_id = None
         if error is not ErrorCode.NONE:
-            name = exception_name(error)
-            return name if error in _PASSED_ON or name in RETRIABLE else KAFKA
+            name = exceptions.exception_name(error)
+            return name if error in _PASSED_ON or name in exceptions.RETRIABLE else exceptions.KAFKA
         codes = {each.error_code: None for topic in group.topics for each in topic.partitions}
         known = (_MISSING, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNSTABLE_OFFSET_COMMIT)
         refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if any(code not in (*known, refused, ErrorCode.NONE) for code in codes):
-            return KAFKA
+            return exceptions.KAFKA
         if refused in codes:
-            return exception_name(refused)
+            return exceptions.exception_name(refused)
         if ErrorCode.UNSTABLE_OFFSET_COMMIT in codes:
-            return exception_name(ErrorCode.UNSTABLE_OFFSET_COMMIT)
-        return exception_name(_MISSING) if any(code in codes for code in known) else None
+            return exceptions.exception_name(ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        return exceptions.exception_name(_MISSING) if any(code in codes for code in known) else None
 
     def _offset_fetch_failed(self, error: str, now_ms: int) -> None:
         """Try again, or give up (CommitRequestManager.handleGroupLevelError)."""
@@ -226,10 +214,12 @@ class AsyncPositions(AsyncCommits):
             return
         fetch.state.failed(now_ms)
         self._lost_contact(error)
-        if error not in RETRIABLE and not (error == STALE and self._known_epoch is not None):
+        if error not in exceptions.RETRIABLE and not (
+            error == STALE and self._known_epoch is not None
+        ):
             self._end_offset_fetch(fetch, error, now_ms)
         elif now_ms >= fetch.deadline_ms:
-            self._end_offset_fetch(fetch, TIMEOUT, now_ms)
+            self._end_offset_fetch(fetch, exceptions.TIMEOUT, now_ms)
 
     def _end_offset_fetch(self, fetch: _Fetch, error: str | None, now_ms: int) -> None:
         self._offset_fetch = None

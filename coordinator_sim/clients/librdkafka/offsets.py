@@ -19,18 +19,12 @@ from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
 from coordinator_sim.kafka.context import NO_GENERATION_ID, UNKNOWN_MEMBER_ID
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages import offset_fetch
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
-)
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponsePartitions,
 )
 
 _COMMIT_FAILURES: Final = (
@@ -106,18 +100,18 @@ class LibrdkafkaOffsets(BackgroundPort):
 
     def _send_offset_fetch(self, now_ms: int) -> None:
         topics = tuple(
-            OffsetFetchRequestTopics(topic, partition_indexes=tuple(numbers))
+            offset_fetch.OffsetFetchRequestTopics(topic, partition_indexes=tuple(numbers))
             for topic, numbers in _by_topic(self._queried).items()
         )
-        group = OffsetFetchRequestGroup(group_id=self._group_id, topics=topics)
+        group = offset_fetch.OffsetFetchRequestGroup(group_id=self._group_id, topics=topics)
         self._request(
             RequestKind.OFFSET_FETCH,
             self._coordinator_node_id,
-            OffsetFetchRequest(groups=(group,), require_stable=True),
+            offset_fetch.OffsetFetchRequest(groups=(group,), require_stable=True),
             now_ms,
         )
 
-    def _on_offset_fetch(self, response: OffsetFetchResponse, now_ms: int) -> None:
+    def _on_offset_fetch(self, response: offset_fetch.OffsetFetchResponse, now_ms: int) -> None:
         """Adopt committed offsets; unstable ones are asked for again, other errors are final."""
         unset: list[TopicPartition] = []
         for group in response.groups:
@@ -136,7 +130,7 @@ class LibrdkafkaOffsets(BackgroundPort):
     def _adopt_offset(
         self,
         partition: TopicPartition,
-        fetched: OffsetFetchResponsePartitions,
+        fetched: offset_fetch.OffsetFetchResponsePartitions,
         unset: list[TopicPartition],
     ) -> None:
         if partition not in self._queried:

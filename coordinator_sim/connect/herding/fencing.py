@@ -12,26 +12,12 @@ from functools import partial
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.connect.effects import FenceProducers
 from coordinator_sim.connect.exceptions import ConnectException, JavaException, thrown
+from coordinator_sim.connect.herding import refusals, requests
 from coordinator_sim.connect.herding.config_topic import (
     refresh_config_snapshot,
     write_to_config_topic_as_leader,
 )
 from coordinator_sim.connect.herding.herder_state import HerderState, ZombieFencing
-from coordinator_sim.connect.herding.refusals import (
-    CONFLICT,
-    BadRequestException,
-    ConnectRestException,
-    NotFoundException,
-    NotLeaderException,
-    failure_of,
-)
-from coordinator_sim.connect.herding.requests import (
-    ConnectorType,
-    Done,
-    ErrorKind,
-    Outcome,
-    RequestFailed,
-)
 from coordinator_sim.connect.herding.worker_task import ProducerChecks
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
 from coordinator_sim.kafka.resources import ConnectorTaskId
@@ -46,15 +32,15 @@ def is_source_connector(herder: HerderState, connector: str) -> bool:
     """Whether the configured connector is a source."""
     config = herder.config_state.connector_config(connector)
     kind = herder.work.connector_type(None if config is None else dict(config))
-    return kind is ConnectorType.SOURCE
+    return kind is requests.ConnectorType.SOURCE
 
 
 # -- the leader's part, on the herder's thread -----------------------------------------------
 
 
 def do_fence_zombie_source_tasks(
-    herder: HerderState, connector: str, answer: Pending[Outcome]
-) -> Blocking[Outcome | None]:
+    herder: HerderState, connector: str, answer: Pending[requests.Outcome]
+) -> Blocking[requests.Outcome | None]:
     """Begin fencing the older tasks of a connector, or find that no task has to be fenced.
 
     Returns:
@@ -64,11 +50,13 @@ def do_fence_zombie_source_tasks(
         JavaException: the worker does not lead, or the connector is no source to be fenced.
     """
     if not herder.is_leader:
-        raise NotLeaderException("Only the leader may perform zombie fencing.", herder.leader_url)
+        raise refusals.NotLeaderException(
+            "Only the leader may perform zombie fencing.", herder.leader_url
+        )
     if not herder.config_state.contains(connector):
-        raise NotFoundException(f"Connector {connector} not found")
+        raise refusals.NotFoundException(f"Connector {connector} not found")
     if not is_source_connector(herder, connector):
-        raise BadRequestException(f"Connector {connector} is not a source connector")
+        raise refusals.BadRequestException(f"Connector {connector} is not a source connector")
     if not (yield from refresh_config_snapshot(herder)):
         raise ConnectException(
             "Failed to read to end of config topic before performing zombie fencing"
@@ -81,7 +69,7 @@ def do_fence_zombie_source_tasks(
         # The first tasks with exactly-once support have no predecessors to fence, and a single task
         # fences a single predecessor by starting its producer. The count is written all the same.
         yield from _write_task_count(herder, connector, herder.config_state.task_count(connector))
-    return Done()
+    return requests.Done()
 
 
 def _fencing_of(herder: HerderState, connector: str) -> ZombieFencing | None:
@@ -115,7 +103,7 @@ def _fence(herder: HerderState, fencing: ZombieFencing) -> Blocking[None]:
     yield Wait(fenced)
     if fenced.error is not None:
         error = thrown(fenced.error)
-        outcome: Outcome = failure_of(
+        outcome: requests.Outcome = refusals.failure_of(
             ConnectException(f"Failed to perform zombie fencing: {error}", error.name)
         )
     else:
@@ -126,19 +114,19 @@ def _fence(herder: HerderState, fencing: ZombieFencing) -> Blocking[None]:
     fencing.ended.complete(outcome)
 
 
-def _after_fencing(herder: HerderState, fencing: ZombieFencing) -> Blocking[Outcome]:
+def _after_fencing(herder: HerderState, fencing: ZombieFencing) -> Blocking[requests.Outcome]:
     """Write the new task count once old producers are fenced, unless there are newer tasks."""
     if not (yield from refresh_config_snapshot(herder)):
         raise ConnectException("Failed to read to end of config topic")
     connector = fencing.connector
     if fencing.task_generation < (herder.config_state.task_config_generation(connector) or 0):
-        raise ConnectRestException(
-            CONFLICT,
+        raise refusals.ConnectRestException(
+            refusals.CONFLICT,
             "Fencing failed because new task configurations were generated for the connector",
         )
     if not fencing.followup.done:
         yield from _write_task_count(herder, connector, fencing.tasks_to_record)
-    return Done()
+    return requests.Done()
 
 
 def _write_task_count(herder: HerderState, connector: str, count: int) -> Blocking[None]:
@@ -149,7 +137,7 @@ def _write_task_count(herder: HerderState, connector: str, count: int) -> Blocki
     )
 
 
-def _pass_on(fencing: ZombieFencing, answer: Pending[Outcome]) -> Blocking[None]:
+def _pass_on(fencing: ZombieFencing, answer: Pending[requests.Outcome]) -> Blocking[None]:
     yield Wait(fencing.ended)
     answer.complete(fencing.ended.result())
 
@@ -158,11 +146,11 @@ def cancel_fencing(herder: HerderState, connector: str) -> None:
     """Fail a round of fencing under way: new tasks were committed. Any thread may call this."""
     fencing = herder.active_zombie_fencings.get(connector)
     if fencing is not None:
-        conflict = ConnectRestException(
-            CONFLICT,
+        conflict = refusals.ConnectRestException(
+            refusals.CONFLICT,
             "Failed to complete zombie fencing because a new set of task configs was generated",
         )
-        fencing.followup.complete(failure_of(conflict))
+        fencing.followup.complete(refusals.failure_of(conflict))
 
 
 # -- the task's part, on the task's own thread -----------------------------------------------
@@ -184,15 +172,15 @@ def _fence_for_task(herder: HerderState, task: ConnectorTaskId) -> Blocking[None
     Raises:
         JavaException: the fencing failed.
     """
-    answer: Pending[Outcome] = Pending()
+    answer: Pending[requests.Outcome] = Pending()
     herder.add_request(
         partial(do_fence_zombie_source_tasks, herder, task.connector, answer), answer
     )
     yield Wait(answer)
     outcome = answer.result()
-    if not isinstance(outcome, RequestFailed):
+    if not isinstance(outcome, requests.RequestFailed):
         return
-    if outcome.kind is not ErrorKind.NOT_LEADER:
+    if outcome.kind is not requests.ErrorKind.NOT_LEADER:
         raise ConnectException(outcome.message, outcome.kind.value)
     if not outcome.forward_url:
         raise ConnectException("Failed to perform zombie fencing: the leader's URL is not known")
@@ -200,20 +188,20 @@ def _fence_for_task(herder: HerderState, task: ConnectorTaskId) -> Blocking[None
 
 
 def _forward_fencing(herder: HerderState, connector: str, leader_url: str) -> Blocking[None]:
-    forwarded: Pending[Outcome] = Pending()
+    forwarded: Pending[requests.Outcome] = Pending()
 
     def forward() -> Blocking[None]:
         try:
             yield from herder.requests.fence_zombies(leader_url, connector, herder.session_key)
         except JavaException as exception:
-            forwarded.complete(failure_of(exception))
+            forwarded.complete(refusals.failure_of(exception))
         else:
-            forwarded.complete(Done())
+            forwarded.complete(requests.Done())
 
     herder.forward_requests.submit(forward)
     yield Wait(forwarded)
     outcome = forwarded.result()
-    if isinstance(outcome, RequestFailed):
+    if isinstance(outcome, requests.RequestFailed):
         raise ConnectException(outcome.message, outcome.kind.value)
 
 
@@ -230,13 +218,13 @@ def _verify_generation_and_ownership(
     verified = herder.add_request(partial(_verify, herder, task, generation))
     yield Wait(verified)
     outcome = verified.result()
-    if isinstance(outcome, RequestFailed):
+    if isinstance(outcome, requests.RequestFailed):
         raise ConnectException(outcome.message, outcome.kind.value)
 
 
 def _verify(
     herder: HerderState, task: ConnectorTaskId, generation: int | None
-) -> Blocking[Outcome]:
+) -> Blocking[requests.Outcome]:
     yield from ()
     if herder.config_state.task_config_generation(task.connector) != generation:
         raise ConnectException(
@@ -248,4 +236,4 @@ def _verify(
             f"Cannot start source task {task.connector}-{task.task} as it has already been revoked "
             "from this worker"
         )
-    return Done()
+    return requests.Done()

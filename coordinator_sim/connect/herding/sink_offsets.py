@@ -16,16 +16,9 @@ from coordinator_sim.connect.effects import (
     ListGroupOffsets,
 )
 from coordinator_sim.connect.exceptions import ConnectException
+from coordinator_sim.connect.herding import requests
 from coordinator_sim.connect.herding.herder_state import HerderState
 from coordinator_sim.connect.herding.refusals import BadRequestException
-from coordinator_sim.connect.herding.requests import (
-    AlterOffsets,
-    ConnectorOffset,
-    ConnectorOffsets,
-    Message,
-    PluginFailure,
-    ResetOffsets,
-)
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order, topic_partition_hash
 from coordinator_sim.kafka.resources import TopicPartition
@@ -44,7 +37,7 @@ _HAS_MEMBERS: Final = (
 """Errors of a group that still has consuming members."""
 
 
-def read_sink_offsets(herder: HerderState, connector: str) -> Blocking[ConnectorOffsets]:
+def read_sink_offsets(herder: HerderState, connector: str) -> Blocking[requests.ConnectorOffsets]:
     """Return the offsets of a sink's consumer group.
 
     Raises:
@@ -55,9 +48,9 @@ def read_sink_offsets(herder: HerderState, connector: str) -> Blocking[Connector
         connector,
         f"Failed to retrieve consumer group offsets for sink connector {connector}",
     )
-    return ConnectorOffsets(
+    return requests.ConnectorOffsets(
         tuple(
-            ConnectorOffset(
+            requests.ConnectorOffset(
                 {TOPIC_KEY: partition.topic, PARTITION_KEY: partition.partition},
                 {OFFSET_KEY: offsets[partition]},
             )
@@ -67,8 +60,8 @@ def read_sink_offsets(herder: HerderState, connector: str) -> Blocking[Connector
 
 
 def write_sink_offsets(
-    herder: HerderState, request: AlterOffsets | ResetOffsets
-) -> Blocking[Message]:
+    herder: HerderState, request: requests.AlterOffsets | requests.ResetOffsets
+) -> Blocking[requests.Message]:
     """Alter or reset the offsets of a sink's consumer group.
 
     Raises:
@@ -76,7 +69,7 @@ def write_sink_offsets(
         ConnectException: the connector's class or the group refuses the change.
     """
     connector = request.connector
-    if isinstance(request, AlterOffsets):
+    if isinstance(request, requests.AlterOffsets):
         wanted = parse_sink_offsets(request.offsets)
     else:
         found = yield from _list(
@@ -86,9 +79,9 @@ def write_sink_offsets(
         )
         wanted = dict.fromkeys(found)
     vouched = herder.plugins.alter_offsets(transformed_config(herder, connector), ())
-    if isinstance(vouched, PluginFailure):
+    if isinstance(vouched, requests.PluginFailure):
         raise ConnectException(vouched.trace)
-    if isinstance(request, AlterOffsets):
+    if isinstance(request, requests.AlterOffsets):
         yield from _alter(herder, connector, wanted)
         return modified_message("altered", vouched=vouched)
     group_id = _group_id(herder, connector)
@@ -98,7 +91,7 @@ def write_sink_offsets(
     return modified_message("reset", vouched=vouched)
 
 
-def modified_message(done: str, *, vouched: bool) -> Message:
+def modified_message(done: str, *, vouched: bool) -> requests.Message:
     """Return the answer to a request that changed offsets.
 
     Args:
@@ -106,8 +99,8 @@ def modified_message(done: str, *, vouched: bool) -> Message:
         vouched: Whether the connector's class confirmed that it has done its part.
     """
     if vouched:
-        return Message(f"The offsets for this connector have been {done} successfully")
-    return Message(
+        return requests.Message(f"The offsets for this connector have been {done} successfully")
+    return requests.Message(
         f"The Connect framework-managed offsets for this connector have been {done} successfully. "
         "However, if this connector manages offsets externally, they will need to be manually "
         f"{done} in the system that the connector uses."
@@ -115,7 +108,7 @@ def modified_message(done: str, *, vouched: bool) -> Message:
 
 
 def parse_sink_offsets(
-    offsets: tuple[ConnectorOffset, ...],
+    offsets: tuple[requests.ConnectorOffset, ...],
 ) -> dict[TopicPartition, int | None]:
     """Return a request's offsets by partition; None where an offset is to be deleted.
 

@@ -14,13 +14,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from coordinator_sim.connect.effects import (
-    CancelTask,
-    InitTransactions,
-    StartTask,
-    StopTask,
-    TargetState,
-)
+from coordinator_sim.connect import effects
 from coordinator_sim.connect.exceptions import JavaException, thrown
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
 from coordinator_sim.kafka.resources import ConnectorTaskId
@@ -119,7 +113,7 @@ class WorkerTask:
     def __init__(
         self,
         spec: TaskSpec,
-        target_state: TargetState,
+        target_state: effects.TargetState,
         *,
         outbox: Outbox,
         threads: Threads,
@@ -164,23 +158,23 @@ class WorkerTask:
     def cancel(self) -> None:
         """Stop waiting for the task's end; it writes no status from now on."""
         self.cancelled.complete()
-        self._outbox.tell(CancelTask(self.spec.task))
+        self._outbox.tell(effects.CancelTask(self.spec.task))
 
-    def transition_to(self, target_state: TargetState) -> None:
+    def transition_to(self, target_state: effects.TargetState) -> None:
         """Pause or resume the task; STOPPED ends it. Ignored by a task that is about to end."""
-        if self.stopping or self._target_state is TargetState.STOPPED:
+        if self.stopping or self._target_state is effects.TargetState.STOPPED:
             return
         before, self._target_state = self._target_state, target_state
         if target_state is before:
             return
         match self._phase, target_state:
-            case _, TargetState.STOPPED:
+            case _, effects.TargetState.STOPPED:
                 self.stop()
-            case _Phase.RUNNING, TargetState.PAUSED:
+            case _Phase.RUNNING, effects.TargetState.PAUSED:
                 self._listener.on_task_pause(self.spec.task)
-            case _Phase.RUNNING, TargetState.STARTED:
+            case _Phase.RUNNING, effects.TargetState.STARTED:
                 self._listener.on_task_resume(self.spec.task)
-            case _Phase.AWAITING_UNPAUSE, TargetState.STARTED:
+            case _Phase.AWAITING_UNPAUSE, effects.TargetState.STARTED:
                 self._phase = _Phase.STARTING
                 self._threads.start(self._start_work())
             case _:
@@ -198,7 +192,7 @@ class WorkerTask:
     def _run(self) -> Blocking[None]:
         if self.stopping:
             self._end()
-        elif self._target_state is TargetState.PAUSED:
+        elif self._target_state is effects.TargetState.PAUSED:
             self._listener.on_task_pause(self.spec.task)
             self._phase = _Phase.AWAITING_UNPAUSE
         else:
@@ -222,7 +216,7 @@ class WorkerTask:
             yield from self._close()
             return
         self._phase = _Phase.RUNNING
-        if self._target_state is TargetState.PAUSED:
+        if self._target_state is effects.TargetState.PAUSED:
             self._listener.on_task_pause(self.spec.task)
 
     def _prepare(self) -> Blocking[None]:
@@ -239,7 +233,7 @@ class WorkerTask:
             # A producer started now could fence the producer of a later generation.
             return
         producer = self._outbox.ask(
-            partial(InitTransactions, transactional_id=checks.transactional_id)
+            partial(effects.InitTransactions, transactional_id=checks.transactional_id)
         )
         yield Wait(producer)
         if producer.error is not None:
@@ -249,7 +243,7 @@ class WorkerTask:
     def _ask_to_start(self) -> Blocking[None]:
         spec = self.spec
         started = self._outbox.ask(
-            lambda token: StartTask(
+            lambda token: effects.StartTask(
                 token=token,
                 task=spec.task,
                 config=spec.config,
@@ -264,7 +258,7 @@ class WorkerTask:
 
     def _close(self) -> Blocking[None]:
         """Have the driver end the work; a task that was cancelled meanwhile ends without status."""
-        ended = self._outbox.ask(partial(StopTask, task=self.spec.task))
+        ended = self._outbox.ask(partial(effects.StopTask, task=self.spec.task))
         yield Wait(ended, self.cancelled)
         self._end()
 

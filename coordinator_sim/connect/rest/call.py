@@ -9,16 +9,8 @@ from msgspec import Struct
 
 from coordinator_sim.connect.effects import HttpRequest, HttpResponse
 from coordinator_sim.connect.herding.requests import Request
+from coordinator_sim.connect.rest import http
 from coordinator_sim.connect.rest.forwarding import Forward, RequestHandler
-from coordinator_sim.connect.rest.http import (
-    NO_CONTENT,
-    NOT_FOUND,
-    RestError,
-    Target,
-    empty_response,
-    path_of,
-    status_text,
-)
 from coordinator_sim.connect.thread import Blocking
 from coordinator_sim.kafka.java_numbers import java_int
 from coordinator_sim.kafka.resources import ConnectorTaskId
@@ -34,7 +26,7 @@ class Call(Struct, frozen=True):
     """
 
     names: tuple[str, ...]
-    target: Target
+    target: http.Target
     request: HttpRequest
 
     @property
@@ -50,7 +42,7 @@ class Call(Struct, frozen=True):
         """
         number = java_int(self.names[1])
         if number is None:
-            raise RestError(NOT_FOUND, status_text(NOT_FOUND))
+            raise http.RestError(http.NOT_FOUND, http.status_text(http.NOT_FOUND))
         return ConnectorTaskId(self.connector, number)
 
     def forward(
@@ -59,7 +51,7 @@ class Call(Struct, frozen=True):
         """Return the call in the form in which another worker receives it."""
         return Forward(
             method=self.request.method,
-            path=path_of(*self.target.segments),
+            path=http.path_of(*self.target.segments),
             query=query,
             body=body,
             headers=self.request.headers,
@@ -76,4 +68,4 @@ def do(
 ) -> Blocking[HttpResponse]:
     """Run a request here or on another worker, and answer 204 without a body."""
     yield from handler.complete_or_forward(request, call.forward(body=body))
-    return empty_response(NO_CONTENT)
+    return http.empty_response(http.NO_CONTENT)

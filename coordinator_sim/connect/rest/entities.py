@@ -5,24 +5,14 @@ Source: kafka trunk, connect/runtime/.../rest/entities/.
 
 from collections.abc import Mapping
 
-from coordinator_sim.connect.herding.requests import (
-    ActiveTopics,
-    ConnectorInfo,
-    ConnectorOffset,
-    ConnectorOffsets,
-    ConnectorStateInfo,
-    ConnectorType,
-    TaskInfo,
-    TaskState,
-    WorkState,
-)
+from coordinator_sim.connect.herding import requests
 from coordinator_sim.connect.plugins.registry import Plugin
 from coordinator_sim.connect.rest.http import INTERNAL_SERVER_ERROR, RestError
 from coordinator_sim.connect.settings.validation import ConfigInfos
 from coordinator_sim.kafka.resources import ConnectorTaskId
 
 
-def connector_info(info: ConnectorInfo) -> dict[str, object]:
+def connector_info(info: requests.ConnectorInfo) -> dict[str, object]:
     """Return a connector with its configuration. Source: ConnectorInfo."""
     return {
         "name": info.name,
@@ -32,7 +22,7 @@ def connector_info(info: ConnectorInfo) -> dict[str, object]:
     }
 
 
-def connector_info_from(value: object) -> ConnectorInfo:
+def connector_info_from(value: object) -> requests.ConnectorInfo:
     """Parse a connector in the answer of another worker.
 
     Raises:
@@ -41,13 +31,13 @@ def connector_info_from(value: object) -> ConnectorInfo:
     try:
         match value:
             case {"name": str(name), "config": dict(config), "tasks": list(tasks), **rest}:
-                return ConnectorInfo(
+                return requests.ConnectorInfo(
                     name=name,
                     config={str(key): str(each) for key, each in config.items()},
                     tasks=tuple(
                         ConnectorTaskId(str(task["connector"]), int(task["task"])) for task in tasks
                     ),
-                    type=ConnectorType(rest.get("type", "unknown")),
+                    type=requests.ConnectorType(rest.get("type", "unknown")),
                 )
     except (KeyError, TypeError, ValueError) as error:
         raise RestError(
@@ -56,7 +46,7 @@ def connector_info_from(value: object) -> ConnectorInfo:
     raise RestError(INTERNAL_SERVER_ERROR, "Error trying to forward REST request: no connector")
 
 
-def connector_state(info: ConnectorStateInfo) -> dict[str, object]:
+def connector_state(info: requests.ConnectorStateInfo) -> dict[str, object]:
     """Return the states of a connector and its tasks. Source: ConnectorStateInfo."""
     return {
         "name": info.name,
@@ -66,12 +56,12 @@ def connector_state(info: ConnectorStateInfo) -> dict[str, object]:
     }
 
 
-def task_state(state: TaskState) -> dict[str, object]:
+def task_state(state: requests.TaskState) -> dict[str, object]:
     """Return the state of one task."""
     return {"id": state.task, **_work_state(state)}
 
 
-def _work_state(state: WorkState) -> dict[str, object]:
+def _work_state(state: requests.WorkState) -> dict[str, object]:
     shown: dict[str, object] = {
         "state": state.state,
         "worker_id": state.worker_id,
@@ -82,22 +72,22 @@ def _work_state(state: WorkState) -> dict[str, object]:
     return shown
 
 
-def task_infos(tasks: tuple[TaskInfo, ...]) -> list[object]:
+def task_infos(tasks: tuple[requests.TaskInfo, ...]) -> list[object]:
     """Return the tasks of a connector with their settings. Source: TaskInfo."""
     return [{"id": _task_id(each.task), "config": each.config} for each in tasks]
 
 
-def tasks_config(tasks: tuple[TaskInfo, ...]) -> dict[str, object]:
+def tasks_config(tasks: tuple[requests.TaskInfo, ...]) -> dict[str, object]:
     """Return task settings as one map. Source of the keys: ConnectorTaskId.toString, by Jackson."""
     return {f"{each.task.connector}-{each.task.task}": each.config for each in tasks}
 
 
-def active_topics(topics: ActiveTopics) -> dict[str, object]:
+def active_topics(topics: requests.ActiveTopics) -> dict[str, object]:
     """Return the topics that a connector has used. Source: ActiveTopicsInfo."""
     return {topics.connector: {"topics": list(topics.topics)}}
 
 
-def connector_offsets(offsets: ConnectorOffsets) -> dict[str, object]:
+def connector_offsets(offsets: requests.ConnectorOffsets) -> dict[str, object]:
     """Return all offsets of a connector. Source: ConnectorOffsets."""
     return {
         "offsets": [
@@ -106,7 +96,7 @@ def connector_offsets(offsets: ConnectorOffsets) -> dict[str, object]:
     }
 
 
-def connector_offsets_from(value: object) -> tuple[ConnectorOffset, ...]:
+def connector_offsets_from(value: object) -> tuple[requests.ConnectorOffset, ...]:
     """Parse the offsets in the body of a request; empty when there are none.
 
     Raises:
@@ -122,10 +112,10 @@ def connector_offsets_from(value: object) -> tuple[ConnectorOffset, ...]:
     raise RestError(INTERNAL_SERVER_ERROR, "Cannot deserialize offsets: another shape is needed")
 
 
-def _offset_from(value: object) -> ConnectorOffset:
+def _offset_from(value: object) -> requests.ConnectorOffset:
     match value:
         case {"partition": dict(partition), "offset": dict() | None as offset}:
-            return ConnectorOffset(partition, offset)
+            return requests.ConnectorOffset(partition, offset)
     raise RestError(
         INTERNAL_SERVER_ERROR, "Cannot deserialize offsets: each needs partition and offset"
     )

@@ -18,6 +18,7 @@ from coordinator_sim.connect.herding.requests import CheckHealth, Done, SetClust
 from coordinator_sim.connect.loggers import LEVELS, LoggerLevel, Loggers
 from coordinator_sim.connect.plugins.registry import PluginNotFound, PluginType
 from coordinator_sim.connect.plugins.standard_plugins import SHOWN_COMMIT, SHOWN_VERSION
+from coordinator_sim.connect.rest import http
 from coordinator_sim.connect.rest.call import Call, Resource
 from coordinator_sim.connect.rest.connectors import (
     ConnectorsResource,
@@ -27,25 +28,6 @@ from coordinator_sim.connect.rest.connectors import (
 from coordinator_sim.connect.rest.entities import config_infos, logger_level, plugin_info
 from coordinator_sim.connect.rest.filters import CrossOrigin, HeaderRule, refused, with_headers
 from coordinator_sim.connect.rest.forwarding import RequestHandler, RestHerder
-from coordinator_sim.connect.rest.http import (
-    BAD_REQUEST,
-    INTERNAL_SERVER_ERROR,
-    JSON,
-    METHOD_NOT_ALLOWED,
-    NO_CONTENT,
-    NOT_FOUND,
-    OK,
-    SERVICE_UNAVAILABLE,
-    RestError,
-    Target,
-    error_response,
-    json_response,
-    object_in,
-    parse_target,
-    server_page,
-    string_map,
-    unmatched,
-)
 from coordinator_sim.connect.rest.internal import InternalResource
 from coordinator_sim.connect.settings.connector_config import CONNECTOR_CLASS
 from coordinator_sim.connect.settings.validation import InstalledPlugins, NoConnectorClass
@@ -140,11 +122,11 @@ class RestServer:
         routes = self._routes
         if routes is None:
             url = self._settings.url.rstrip("/") + request.target
-            return server_page(NOT_FOUND, url, "Not Found")
+            return http.server_page(http.NOT_FOUND, url, "Not Found")
         try:
-            target = parse_target(request.target)
-        except RestError as error:
-            return server_page(error.status, "/badURI", error.message)
+            target = http.parse_target(request.target)
+        except http.RestError as error:
+            return http.server_page(error.status, "/badURI", error.message)
         if request.is_admin:
             return (yield from self._answered(self._admin_routes, target, request))
         settings, now_ms = self._settings, self._outbox.now_ms
@@ -155,7 +137,7 @@ class RestServer:
     def _answered(
         self,
         routes: dict[str, dict[str, Resource]],
-        target: Target,
+        target: http.Target,
         request: HttpRequest,
         credentials: Mapping[str, str] | None = None,
     ) -> Blocking[HttpResponse]:
@@ -163,21 +145,21 @@ class RestServer:
         try:
             found = _find(routes, target.segments)
             if found is None:
-                raise unmatched(NOT_FOUND)
+                raise http.unmatched(http.NOT_FOUND)
             methods, names = found
             is_options = request.method == "OPTIONS"
             resource = methods.get("GET" if request.method == "HEAD" else request.method)
             if is_options:
                 resource = _at_once(lambda _: _options(methods))
             if resource is None:
-                raise unmatched(METHOD_NOT_ALLOWED)
+                raise http.unmatched(http.METHOD_NOT_ALLOWED)
             if credentials is not None:
-                refusal = refused(credentials, request, _TEXT if is_options else JSON)
+                refusal = refused(credentials, request, _TEXT if is_options else http.JSON)
                 if refusal is not None:
                     return refusal
             return (yield from resource(Call(names, target, request)))
-        except RestError as error:
-            return error_response(error)
+        except http.RestError as error:
+            return http.error_response(error)
 
     # Loggers.
 
@@ -185,30 +167,32 @@ class RestServer:
         def list_loggers(_: Call) -> HttpResponse:
             self._follow_cluster(handler)
             levels = self._loggers.all_levels()
-            return json_response(OK, {name: _level(level) for name, level in levels.items()})
+            return http.json_response(
+                http.OK, {name: _level(level) for name, level in levels.items()}
+            )
 
         def get_logger(call: Call) -> HttpResponse:
             self._follow_cluster(handler)
             level = self._loggers.level(call.names[0])
             if level is None:
-                raise RestError(NOT_FOUND, f"Logger {call.names[0]} not found.")
-            return json_response(OK, _level(level))
+                raise http.RestError(http.NOT_FOUND, f"Logger {call.names[0]} not found.")
+            return http.json_response(http.OK, _level(level))
 
         def set_logger(call: Call) -> Blocking[HttpResponse]:
-            level = string_map(object_in(call.request)).get("level")
+            level = http.string_map(http.object_in(call.request)).get("level")
             if level is None:
-                raise RestError(
-                    BAD_REQUEST, "Desired 'level' parameter was not specified in request."
+                raise http.RestError(
+                    http.BAD_REQUEST, "Desired 'level' parameter was not specified in request."
                 )
             if level.upper() not in LEVELS:
-                raise RestError(NOT_FOUND, f"invalid log level '{level}'.")
+                raise http.RestError(http.NOT_FOUND, f"invalid log level '{level}'.")
             namespace = call.names[0]
             if (call.target.first("scope") or "worker").lower() != "cluster":
                 names = self._loggers.set_level(namespace, level, self._outbox.now_ms)
-                return json_response(OK, list(names))
+                return http.json_response(http.OK, list(names))
             request = SetClusterLoggerLevel(namespace=namespace, level=level)
             yield from handler.complete(request, Done)
-            return HttpResponse(status=NO_CONTENT)
+            return HttpResponse(status=http.NO_CONTENT)
 
         return {
             "/admin/loggers": {"GET": _at_once(list_loggers)},
@@ -257,7 +241,7 @@ def _options(methods: dict[str, Resource]) -> HttpResponse:
     """Answer OPTIONS with the methods of a path. Source: Jersey's OptionsMethodProcessor."""
     allowed = [*(("HEAD",) if "GET" in methods else ()), *methods, "OPTIONS"]
     return HttpResponse(
-        status=OK,
+        status=http.OK,
         headers={"content-type": _TEXT, "allow": ",".join(allowed)},
         body=", ".join(allowed).encode(),
     )
@@ -272,23 +256,25 @@ def _root_routes(
             "commit": settings.commit,
             "kafka_cluster_id": cluster_id,
         }
-        return json_response(OK, info)
+        return http.json_response(http.OK, info)
 
     def health(_: Call) -> Blocking[HttpResponse]:
         if (yield from handler.is_healthy(CheckHealth())):
             message = "Worker has completed startup and is ready to handle requests."
-            return json_response(OK, {"status": "healthy", "message": message})
+            return http.json_response(http.OK, {"status": "healthy", "message": message})
         doing = handler.stage_text()
         if handler.herder.is_ready:
-            status, state = INTERNAL_SERVER_ERROR, "unhealthy"
+            status, state = http.INTERNAL_SERVER_ERROR, "unhealthy"
             message = (
                 "Worker was unable to handle this request and may be unable to handle other "
                 "requests."
             )
         else:
-            status, state = SERVICE_UNAVAILABLE, "starting"
+            status, state = http.SERVICE_UNAVAILABLE, "starting"
             message = "Worker is still starting up."
-        return json_response(status, {"status": state, "message": f"{message} {doing}".rstrip()})
+        return http.json_response(
+            status, {"status": state, "message": f"{message} {doing}".rstrip()}
+        )
 
     return {"/": {"GET": _at_once(server_info)}, "/health": {"GET": health}}
 
@@ -299,33 +285,37 @@ def _plugin_routes(plugins: InstalledPlugins) -> dict[str, dict[str, Resource]]:
         kinds = _LISTED[:2] if connectors_only else _LISTED
         listed = [each for kind in kinds for each in plugins.plugins.of_type(kind)]
         unique = {(each.class_name, each.type, each.version): each for each in listed}
-        return json_response(OK, [plugin_info(each) for each in unique.values()])
+        return http.json_response(http.OK, [plugin_info(each) for each in unique.values()])
 
     def get_config(call: Call) -> HttpResponse:
         definition = plugins.config_definition(call.names[0])
         if definition is None:
-            raise RestError(NOT_FOUND, f"Unknown plugin {call.names[0]}.")
-        return json_response(OK, list(definition))
+            raise http.RestError(http.NOT_FOUND, f"Unknown plugin {call.names[0]}.")
+        return http.json_response(http.OK, list(definition))
 
     def validate(call: Call) -> HttpResponse:
-        config = string_map(object_in(call.request))
+        config = http.string_map(http.object_in(call.request))
         given, asked = config.get(CONNECTOR_CLASS), call.names[0]
         if given is not None and not _alias(given).endswith(_alias(asked)):
-            raise RestError(
-                BAD_REQUEST,
+            raise http.RestError(
+                http.BAD_REQUEST,
                 f"Included connector type {given} does not match request type {asked}",
             )
         try:
-            return json_response(OK, config_infos(plugins.validate(config)))
+            return http.json_response(http.OK, config_infos(plugins.validate(config)))
         # QUIRK: what the validating thread throws reaches the caller wrapped in the exception of
         # waiting for it, so that the status is 500 and the message begins with a class name.
         except NoConnectorClass as error:
-            raise RestError(INTERNAL_SERVER_ERROR, f"{_BAD_REQUEST_EXCEPTION}{error}") from error
+            raise http.RestError(
+                http.INTERNAL_SERVER_ERROR, f"{_BAD_REQUEST_EXCEPTION}{error}"
+            ) from error
         except PluginNotFound as error:
-            raise RestError(INTERNAL_SERVER_ERROR, f"{_BAD_REQUEST_EXCEPTION}{error}") from error
+            raise http.RestError(
+                http.INTERNAL_SERVER_ERROR, f"{_BAD_REQUEST_EXCEPTION}{error}"
+            ) from error
         except ConfigException as error:
             text = f"{_CONFIG_EXCEPTION}{error.message}"
-            raise RestError(INTERNAL_SERVER_ERROR, text) from error
+            raise http.RestError(http.INTERNAL_SERVER_ERROR, text) from error
 
     return {
         "/connector-plugins": {"GET": _at_once(list_plugins)},

@@ -13,20 +13,7 @@ from typing import Final, Protocol
 
 from coordinator_sim.connect.effects import RecordRun, TargetState, TopicRecord
 from coordinator_sim.connect.exceptions import ClientException, ConnectException
-from coordinator_sim.connect.stores.config_records import (
-    COMMIT_TASKS_PREFIX,
-    CONNECTOR_PREFIX,
-    LOGGER_CLUSTER_PREFIX,
-    RESTART_PREFIX,
-    SESSION_KEY_KEY,
-    TARGET_STATE_PREFIX,
-    TASK_COUNT_RECORD_PREFIX,
-    TASK_PREFIX,
-    RestartRequest,
-    SessionKey,
-    java_int_value,
-    task_of_key,
-)
+from coordinator_sim.connect.stores import config_records
 from coordinator_sim.connect.stores.config_state import ClusterConfigState
 from coordinator_sim.connect.stores.json_converter import JsonValue, from_json
 from coordinator_sim.errors import DataError
@@ -63,11 +50,11 @@ class ConfigListener(Protocol):
         """A configured connector has a new target state."""
         ...
 
-    def on_session_key_update(self, key: SessionKey) -> None:
+    def on_session_key_update(self, key: config_records.SessionKey) -> None:
         """A new key for signatures was read."""
         ...
 
-    def on_restart_request(self, request: RestartRequest) -> None:
+    def on_restart_request(self, request: config_records.RestartRequest) -> None:
         """A connector is to be restarted."""
         ...
 
@@ -105,7 +92,7 @@ class ConfigTable:
         self.listener: ConfigListener | None = None
         self.is_started = False
         self._offset = -1
-        self._session_key: SessionKey | None = None
+        self._session_key: config_records.SessionKey | None = None
         self._connectors: dict[str, dict[str, str]] = {}
         # Table size of Java's map of them, which never shrinks.
         self._capacity = MIN_TABLE_CAPACITY
@@ -166,22 +153,26 @@ class ConfigTable:
 
     def _process(self, key: str, value: JsonValue) -> None:
         """Process a record by the first key prefix that fits, in Java's order."""
-        if key.startswith(TARGET_STATE_PREFIX):
-            self._process_target_state(key.removeprefix(TARGET_STATE_PREFIX), value)
-        elif key.startswith(CONNECTOR_PREFIX):
-            self._process_connector_config(key.removeprefix(CONNECTOR_PREFIX), value)
-        elif key.startswith(TASK_PREFIX):
-            self._process_task_config(task_of_key(key), value)
-        elif key.startswith(COMMIT_TASKS_PREFIX):
-            self._process_tasks_commit(key.removeprefix(COMMIT_TASKS_PREFIX), value)
-        elif key.startswith(RESTART_PREFIX):
-            self._process_restart_request(key.removeprefix(RESTART_PREFIX), value)
-        elif key.startswith(TASK_COUNT_RECORD_PREFIX):
-            self._process_task_count(key.removeprefix(TASK_COUNT_RECORD_PREFIX), value)
-        elif key == SESSION_KEY_KEY:
+        if key.startswith(config_records.TARGET_STATE_PREFIX):
+            self._process_target_state(key.removeprefix(config_records.TARGET_STATE_PREFIX), value)
+        elif key.startswith(config_records.CONNECTOR_PREFIX):
+            self._process_connector_config(key.removeprefix(config_records.CONNECTOR_PREFIX), value)
+        elif key.startswith(config_records.TASK_PREFIX):
+            self._process_task_config(config_records.task_of_key(key), value)
+        elif key.startswith(config_records.COMMIT_TASKS_PREFIX):
+            self._process_tasks_commit(key.removeprefix(config_records.COMMIT_TASKS_PREFIX), value)
+        elif key.startswith(config_records.RESTART_PREFIX):
+            self._process_restart_request(key.removeprefix(config_records.RESTART_PREFIX), value)
+        elif key.startswith(config_records.TASK_COUNT_RECORD_PREFIX):
+            self._process_task_count(
+                key.removeprefix(config_records.TASK_COUNT_RECORD_PREFIX), value
+            )
+        elif key == config_records.SESSION_KEY_KEY:
             self._process_session_key(value)
-        elif key.startswith(LOGGER_CLUSTER_PREFIX):
-            self._process_logger_level(key.removeprefix(LOGGER_CLUSTER_PREFIX), value)
+        elif key.startswith(config_records.LOGGER_CLUSTER_PREFIX):
+            self._process_logger_level(
+                key.removeprefix(config_records.LOGGER_CLUSTER_PREFIX), value
+            )
 
     @property
     def _hearer(self) -> ConfigListener | None:
@@ -259,7 +250,7 @@ class ConfigTable:
             return
         only_failed, include_tasks = value.get("only-failed"), value.get("include-tasks")
         hearer.on_restart_request(
-            RestartRequest(
+            config_records.RestartRequest(
                 connector,
                 only_failed=only_failed if isinstance(only_failed, bool) else False,
                 include_tasks=include_tasks if isinstance(include_tasks, bool) else False,
@@ -314,7 +305,7 @@ def _properties(value: JsonValue) -> dict[str, str] | None:
     return {name: text for name, text in properties.items() if isinstance(text, str)}
 
 
-def _session_key(value: JsonValue) -> SessionKey | None:
+def _session_key(value: JsonValue) -> config_records.SessionKey | None:
     if not isinstance(value, dict):
         return None
     key, algorithm = value.get("key"), value.get("algorithm")
@@ -322,7 +313,7 @@ def _session_key(value: JsonValue) -> SessionKey | None:
     if not isinstance(key, str) or not isinstance(algorithm, str) or type(created_ms) is not int:
         return None
     try:
-        return SessionKey(b64decode(key, validate=True), algorithm, created_ms)
+        return config_records.SessionKey(b64decode(key, validate=True), algorithm, created_ms)
     except Base64Error as error:
         raise ClientException("IllegalArgumentException", str(error)) from error
 
@@ -330,7 +321,7 @@ def _session_key(value: JsonValue) -> SessionKey | None:
 def _int_value(value: JsonValue) -> int:
     if type(value) is not int:
         raise ConnectException("Expected integer value to be either Integer or Long")
-    return java_int_value(value)
+    return config_records.java_int_value(value)
 
 
 def _is_complete(

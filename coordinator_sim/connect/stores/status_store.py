@@ -12,24 +12,8 @@ from msgspec import Struct
 
 from coordinator_sim.clients.exceptions import RETRIABLE
 from coordinator_sim.connect.effects import RecordRun, TopicRecord
+from coordinator_sim.connect.stores import status_records
 from coordinator_sim.connect.stores.json_converter import JsonValue, from_json
-from coordinator_sim.connect.stores.status_records import (
-    CONNECTOR_STATUS_PREFIX,
-    TASK_STATUS_PREFIX,
-    TOPIC_STATUS_PREFIX,
-    State,
-    Status,
-    Subject,
-    TopicStatus,
-    parse_status,
-    parse_topic_status,
-    status_key,
-    status_value,
-    task_of_status_key,
-    topic_of_status_key,
-    topic_status_key,
-    topic_status_value,
-)
 from coordinator_sim.connect.stores.topic_log import InternalTopic, Spawn, TopicLog
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Wait
 from coordinator_sim.errors import DataError
@@ -43,11 +27,11 @@ class _CacheEntry:
     __slots__ = ("is_deleted", "sequence", "value")
 
     def __init__(self) -> None:
-        self.value: Status | None = None
+        self.value: status_records.Status | None = None
         self.sequence = 0
         self.is_deleted = False
 
-    def can_write_safely(self, status: Status) -> bool:
+    def can_write_safely(self, status: status_records.Status) -> bool:
         """Whether no other worker has written a newer status."""
         value = self.value
         return (
@@ -97,7 +81,7 @@ class StatusStore:
         self._with_version = with_version
         self._connectors: dict[str, _CacheEntry] = {}
         self._tasks: dict[str, dict[int, _CacheEntry]] = {}
-        self._topics: dict[str, dict[str, TopicStatus]] = {}
+        self._topics: dict[str, dict[str, status_records.TopicStatus]] = {}
         self._generation = 0
         self._sent: list[_Sent] = []
         self._changed: Pending[object] = Pending()
@@ -126,29 +110,31 @@ class StatusStore:
 
     # -- writing ---------------------------------------------------------------------------
 
-    def put(self, status: Status) -> None:
+    def put(self, status: status_records.Status) -> None:
         """Write a status unconditionally. Returns before it is written."""
         self._send(status, safe=False)
 
-    def put_safe(self, status: Status) -> None:
+    def put_safe(self, status: status_records.Status) -> None:
         """Write a status unless another worker has written one of a later generation."""
         self._send(status, safe=True)
 
-    def put_topic(self, status: TopicStatus) -> None:
+    def put_topic(self, status: status_records.TopicStatus) -> None:
         """Write that a connector uses a topic."""
         self._produce(
-            topic_status_key(status.topic, status.connector), topic_status_value(status), _always
+            status_records.topic_status_key(status.topic, status.connector),
+            status_records.topic_status_value(status),
+            _always,
         )
 
     def delete_topic(self, connector: str, topic: str) -> None:
         """Write a tombstone: a connector no longer uses a topic."""
-        self._produce(topic_status_key(topic, connector), None, _always)
+        self._produce(status_records.topic_status_key(topic, connector), None, _always)
 
     def flush(self) -> Blocking[None]:
         """Wait until everything put so far is written or has failed."""
         yield from self._log.flush()
 
-    def _send(self, status: Status, *, safe: bool) -> None:
+    def _send(self, status: status_records.Status, *, safe: bool) -> None:
         self._generation = status.generation
         entry = self._get_or_add(status.subject)
         if safe and not entry.can_write_safely(status):
@@ -161,8 +147,8 @@ class StatusStore:
                 return False
             return not safe or (entry.can_write_safely(status) and entry.sequence == sequence)
 
-        value = status_value(status, with_version=self._with_version)
-        self._produce(status_key(status.subject), value, is_wanted)
+        value = status_records.status_value(status, with_version=self._with_version)
+        self._produce(status_records.status_key(status.subject), value, is_wanted)
 
     def _produce(self, key: str, value: bytes | None, is_wanted: Callable[[], bool]) -> None:
         pending = self._log.send(key.encode(), value)
@@ -184,7 +170,7 @@ class StatusStore:
 
     # -- what has been read ----------------------------------------------------------------
 
-    def get(self, subject: Subject) -> Status | None:
+    def get(self, subject: status_records.Subject) -> status_records.Status | None:
         """Return the status last read of a connector or task."""
         if isinstance(subject, ConnectorTaskId):
             entry = self._tasks.get(subject.connector, {}).get(subject.task)
@@ -192,7 +178,7 @@ class StatusStore:
             entry = self._connectors.get(subject)
         return None if entry is None else entry.value
 
-    def get_all(self, connector: str) -> tuple[Status, ...]:
+    def get_all(self, connector: str) -> tuple[status_records.Status, ...]:
         """Return the statuses of a connector's tasks, in the order of Java's map of numbers."""
         # UNSPECIFIED: 4.3.1 returns a copy whose order differs from JVM to JVM.
         row = self._tasks.get(connector, {})
@@ -203,16 +189,16 @@ class StatusStore:
         """Return connectors with a status read or written here, in the order of Java's map."""
         return tuple(java_hash_order(self._connectors))
 
-    def get_topic(self, connector: str, topic: str) -> TopicStatus | None:
+    def get_topic(self, connector: str, topic: str) -> status_records.TopicStatus | None:
         """Return the record read of a connector's use of a topic."""
         return self._topics.get(connector, {}).get(topic)
 
-    def get_all_topics(self, connector: str) -> tuple[TopicStatus, ...]:
+    def get_all_topics(self, connector: str) -> tuple[status_records.TopicStatus, ...]:
         """Return the topics that a connector uses, in the order of Java's map."""
         used = self._topics.get(connector, {})
         return tuple(used[topic] for topic in java_hash_order(used))
 
-    def _get_or_add(self, subject: Subject) -> _CacheEntry:
+    def _get_or_add(self, subject: status_records.Subject) -> _CacheEntry:
         if isinstance(subject, ConnectorTaskId):
             row = self._tasks.setdefault(subject.connector, {})
             return row.setdefault(subject.task, _CacheEntry())
@@ -224,21 +210,21 @@ class StatusStore:
         if isinstance(record, RecordRun):
             return
         key = (record.key or b"").decode(errors="replace")
-        if key.startswith(CONNECTOR_STATUS_PREFIX):
+        if key.startswith(status_records.CONNECTOR_STATUS_PREFIX):
             self._read_connector(key, record.value)
-        elif key.startswith(TASK_STATUS_PREFIX):
+        elif key.startswith(status_records.TASK_STATUS_PREFIX):
             self._read_task(key, record.value)
-        elif key.startswith(TOPIC_STATUS_PREFIX):
+        elif key.startswith(status_records.TOPIC_STATUS_PREFIX):
             self._read_topic(key, record.value)
 
     def _read_connector(self, key: str, value: bytes | None) -> None:
-        connector = key.removeprefix(CONNECTOR_STATUS_PREFIX)
+        connector = key.removeprefix(status_records.CONNECTOR_STATUS_PREFIX)
         if not connector:
             return
         if value is None:
             self._remove_connector(connector)
             return
-        status = parse_status(connector, _parsed(value))
+        status = status_records.parse_status(connector, _parsed(value))
         if status is not None:
             self._get_or_add(connector).value = status
 
@@ -249,7 +235,7 @@ class StatusStore:
             each.is_deleted = True
 
     def _read_task(self, key: str, value: bytes | None) -> None:
-        task = task_of_status_key(key)
+        task = status_records.task_of_status_key(key)
         if task is None:
             return
         if value is None:
@@ -257,29 +243,29 @@ class StatusStore:
             if entry is not None:
                 entry.is_deleted = True
             return
-        status = parse_status(task, _parsed(value))
+        status = status_records.parse_status(task, _parsed(value))
         if status is None:
             return
         entry = self._get_or_add(task)
         known = entry.value
         is_stale = (
-            status.state is State.UNASSIGNED
+            status.state is status_records.State.UNASSIGNED
             and known is not None
-            and known.state is State.RUNNING
+            and known.state is status_records.State.RUNNING
             and known.generation >= status.generation
         )
         if not is_stale:
             entry.value = status
 
     def _read_topic(self, key: str, value: bytes | None) -> None:
-        names = topic_of_status_key(key)
+        names = status_records.topic_of_status_key(key)
         if names is None:
             return
         topic, connector = names
         if value is None:
             self._topics.get(connector, {}).pop(topic, None)
             return
-        status = parse_topic_status(_parsed(value))
+        status = status_records.parse_topic_status(_parsed(value))
         if status is not None:
             self._topics.setdefault(connector, {})[topic] = status
 

@@ -15,29 +15,7 @@ from typing import Final, cast
 from msgspec import Struct
 
 from coordinator_sim.clients.exceptions import TIMEOUT
-from coordinator_sim.connect.effects import (
-    CreateTopic,
-    DescribeTopic,
-    DescribeTopicConfig,
-    Fetched,
-    ListEndOffsets,
-    Produce,
-    ReadToEnd,
-    RecordRun,
-    StartReading,
-    StopReading,
-    TopicRecord,
-)
-from coordinator_sim.connect.exceptions import (
-    UNSUPPORTED_VERSION,
-    ConfigException,
-    ConnectException,
-    ExecutionException,
-    JavaException,
-    TimeoutException,
-    WakeupException,
-    thrown,
-)
+from coordinator_sim.connect import effects, exceptions
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Thread, Wait
 
 CREATE_TOPIC_TIMEOUT_MS: Final = 30_000
@@ -54,7 +32,7 @@ CLEANUP_POLICY: Final = "cleanup.policy"
 COMPACT: Final = "compact"
 
 _FALLBACK_ERRORS: Final = (
-    UNSUPPORTED_VERSION,
+    exceptions.UNSUPPORTED_VERSION,
     "ClusterAuthorizationException",
     "TopicAuthorizationException",
 )
@@ -63,7 +41,7 @@ _FALLBACK_ERRORS: Final = (
 _RETRIED_CREATION: Final = ("InvalidReplicationFactorException", TIMEOUT)
 """TopicAdmin.CAUSES_TO_RETRY_TOPIC_CREATION."""
 
-Consumed = Callable[[TopicRecord | RecordRun], None]
+Consumed = Callable[[effects.TopicRecord | effects.RecordRun], None]
 """Consumer of each record as it is read."""
 Spawn = Callable[[Blocking[None]], Thread]
 """Begins another thread of the worker, which runs it from now on."""
@@ -131,7 +109,7 @@ class TopicLog:
         self._topic = topic
         self._consumed = consumed
         self._positions: dict[int, int] = {}
-        self._fetched: deque[Fetched] = deque()
+        self._fetched: deque[effects.Fetched] = deque()
         self._arrived: Pending[object] = Pending()
         self._woken_up = False
         self._callbacks: deque[Pending[object]] = deque()
@@ -162,9 +140,9 @@ class TopicLog:
         """
         yield from self._initialize_topic()
         yield from self._look_up_partitions()
-        self._outbox.tell(StartReading(self._topic.name, self._topic.read_committed))
+        self._outbox.tell(effects.StartReading(self._topic.name, self._topic.read_committed))
         yield from self._read_to_log_end(should_retry=True)
-        self._outbox.tell(ReadToEnd(self._topic.name))
+        self._outbox.tell(effects.ReadToEnd(self._topic.name))
         self._thread = self._spawn(self._work())
 
     def stop(self) -> Blocking[None]:
@@ -174,7 +152,7 @@ class TopicLog:
         if self._thread is not None:
             yield Wait(self._finished)
         yield from self.flush()
-        self._outbox.tell(StopReading(self._topic.name))
+        self._outbox.tell(effects.StopReading(self._topic.name))
 
     def _initialize_topic(self) -> Blocking[None]:
         """Create or check the topic; see KafkaTopicBasedBackingStore.topicInitializer."""
@@ -194,14 +172,14 @@ class TopicLog:
             if error in _FALLBACK_ERRORS:
                 return False
             if error not in _RETRIED_CREATION or self._outbox.now_ms >= deadline_ms:
-                raise ConnectException(_creation_failure(self._topic.name, error), error)
+                raise exceptions.ConnectException(_creation_failure(self._topic.name, error), error)
             yield Wait(until_ms=self._outbox.now_ms + self._topic.retry_backoff_ms)
             if self._outbox.now_ms >= deadline_ms:
-                raise TimeoutException("Timeout expired while trying to create topic(s)")
+                raise exceptions.TimeoutException("Timeout expired while trying to create topic(s)")
 
-    def _create_topic(self, token: int) -> CreateTopic:
+    def _create_topic(self, token: int) -> effects.CreateTopic:
         topic = self._topic
-        return CreateTopic(
+        return effects.CreateTopic(
             token=token,
             topic=topic.name,
             partitions=topic.partitions,
@@ -215,16 +193,18 @@ class TopicLog:
         Source: TopicAdmin.verifyTopicCleanupPolicyOnlyCompact.
         """
         name = self._topic.name
-        pending = self._outbox.ask(partial(DescribeTopicConfig, topic=name, name=CLEANUP_POLICY))
+        pending = self._outbox.ask(
+            partial(effects.DescribeTopicConfig, topic=name, name=CLEANUP_POLICY)
+        )
         yield Wait(pending)
         error = pending.error
         if error is not None:
             if error in (*_FALLBACK_ERRORS, "UnknownTopicOrPartitionException"):
                 return
-            raise ConnectException(_description_failure(name, error), error)
+            raise exceptions.ConnectException(_description_failure(name, error), error)
         policies = cast("str", pending.value or "")
         if policies and set(policies.replace(" ", "").split(",")) != {COMPACT}:
-            raise ConfigException(
+            raise exceptions.ConfigException(
                 f"Topic '{name}' supplied via the '{self._topic.setting}' property is required to "
                 f"have '{CLEANUP_POLICY}={COMPACT}' to guarantee consistency and durability of "
                 f"{self._topic.purpose}, but found the topic currently has "
@@ -241,7 +221,7 @@ class TopicLog:
             sleep_ms = min(2 * sleep_ms, MAX_SLEEP_MS)
             count = yield from self._partitions_for()
         if not count:
-            raise ConnectException(
+            raise exceptions.ConnectException(
                 f"Could not look up partition metadata for topic '{self._topic.name}' in the"
                 " allotted period. This could indicate a connectivity issue, unavailable topic"
                 " partitions, or if this is your first use of the topic it may have taken too long"
@@ -251,15 +231,15 @@ class TopicLog:
         self._positions = dict.fromkeys(range(count), 0)
 
     def _partitions_for(self) -> Blocking[int]:
-        pending = self._outbox.ask(partial(DescribeTopic, topic=self._topic.name))
+        pending = self._outbox.ask(partial(effects.DescribeTopic, topic=self._topic.name))
         yield Wait(pending)
         if pending.error is not None:
-            raise thrown(pending.error)
+            raise exceptions.thrown(pending.error)
         return cast("int", pending.value or 0)
 
     # -- reading ---------------------------------------------------------------------------
 
-    def fetched(self, fetched: Fetched) -> None:
+    def fetched(self, fetched: effects.Fetched) -> None:
         """Pass records that arrived at the log's consumer to the polling thread."""
         self._fetched.append(fetched)
         self._arrived.complete()
@@ -295,7 +275,7 @@ class TopicLog:
         while True:
             if self._woken_up:
                 self._woken_up = False
-                raise WakeupException
+                raise exceptions.WakeupException
             if self._fetched:
                 break
             self._arrived = Pending()
@@ -305,7 +285,7 @@ class TopicLog:
         try:
             for record in fetched.records:
                 self._consumed(record)
-        except ConnectException:
+        except exceptions.ConnectException:
             # QUIRK: the poll logs an exception of the owner, and the rest of the polled records is
             # never handed over.
             return
@@ -325,8 +305,8 @@ class TopicLog:
                 if should_retry:
                     return (yield from self._retry_end_offsets())
                 return (yield from self._admin_end_offsets())
-            except JavaException as exception:
-                if exception.name != UNSUPPORTED_VERSION or self._topic.read_committed:
+            except exceptions.JavaException as exception:
+                if exception.name != exceptions.UNSUPPORTED_VERSION or self._topic.read_committed:
                     raise
                 self._by_consumer = True
         return (yield from self._end_offsets())
@@ -339,11 +319,11 @@ class TopicLog:
             attempt += 1
             try:
                 return (yield from self._admin_end_offsets())
-            except JavaException as exception:
+            except exceptions.JavaException as exception:
                 if not exception.is_retriable:
                     raise
                 if end_ms - self._outbox.now_ms < ADMIN_RETRY_BACKOFF_MS:
-                    raise ConnectException(
+                    raise exceptions.ConnectException(
                         f"Fail to list offsets for topic partitions after {attempt} attempts.  "
                         f"Reason: {exception.message}",
                         exception.name,
@@ -354,20 +334,20 @@ class TopicLog:
         """Wrap errors that are neither retriable nor unsupported, as TopicAdmin.endOffsets."""
         try:
             return (yield from self._end_offsets())
-        except JavaException as exception:
-            if exception.is_retriable or exception.name == UNSUPPORTED_VERSION:
+        except exceptions.JavaException as exception:
+            if exception.is_retriable or exception.name == exceptions.UNSUPPORTED_VERSION:
                 raise
-            raise ConnectException(
+            raise exceptions.ConnectException(
                 f"Error while getting end offsets for topic '{self._topic.name}'", exception.name
             ) from exception
 
     def _end_offsets(self) -> Blocking[dict[int, int]]:
         pending = self._outbox.ask(
-            partial(ListEndOffsets, topic=self._topic.name, by_consumer=self._by_consumer)
+            partial(effects.ListEndOffsets, topic=self._topic.name, by_consumer=self._by_consumer)
         )
         yield Wait(pending)
         if pending.error is not None:
-            raise thrown(pending.error)
+            raise exceptions.thrown(pending.error)
         return dict(cast("dict[int, int]", pending.value))
 
     def _work(self) -> Blocking[None]:
@@ -380,9 +360,9 @@ class TopicLog:
                 self._answer_calls(call_count, None)
                 call_count = 0
                 yield from self._poll()
-            except WakeupException:
+            except exceptions.WakeupException:
                 continue
-            except JavaException as exception:
+            except exceptions.JavaException as exception:
                 self._answer_calls(call_count, exception.name)
         self._finished.complete()
 
@@ -390,7 +370,7 @@ class TopicLog:
         """Run one pass; return False when it has to begin again."""
         try:
             yield from self._read_to_log_end(should_retry=False)
-        except JavaException as exception:
+        except exceptions.JavaException as exception:
             if exception.is_retriable or exception.name == TIMEOUT:
                 return False
             raise
@@ -408,7 +388,7 @@ class TopicLog:
             self._produced.popleft()
         name = self._topic.name
         pending = self._outbox.ask(
-            lambda token: Produce(token=token, topic=name, key=key, value=value)
+            lambda token: effects.Produce(token=token, topic=name, key=key, value=value)
         )
         self._produced.append(pending)
         return pending
@@ -431,9 +411,9 @@ def await_result(pending: Pending[object], outbox: Outbox, timeout_ms: int) -> B
     if not pending.done:
         yield Wait(pending, until_ms=outbox.now_ms + max(timeout_ms, 0))
     if not pending.done:
-        raise TimeoutException
+        raise exceptions.TimeoutException
     if pending.error is not None:
-        raise ExecutionException(pending.error, pending.error)
+        raise exceptions.ExecutionException(pending.error, pending.error)
 
 
 def _creation_failure(topic: str, error: str) -> str:

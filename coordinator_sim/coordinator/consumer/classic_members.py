@@ -14,14 +14,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from coordinator_sim.clock.timer_queue import TimerKind
+from coordinator_sim.coordinator.consumer import embedded, updating
 from coordinator_sim.coordinator.consumer.downgrade import downgrade_by, downgrades_by
-from coordinator_sim.coordinator.consumer.embedded import (
-    EmbeddedSubscription,
-    MalformedBlob,
-    owned_by_id,
-    read_subscription,
-    written_assignment,
-)
 from coordinator_sim.coordinator.consumer.group import UNOWNED, ConsumerGroup
 from coordinator_sim.coordinator.consumer.joining import (
     found_classic_member,
@@ -30,13 +24,6 @@ from coordinator_sim.coordinator.consumer.joining import (
 )
 from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember, Owned
 from coordinator_sim.coordinator.consumer.regex import RegexChange, change_regex
-from coordinator_sim.coordinator.consumer.updating import (
-    MemberChange,
-    compared_topics,
-    last_member_target,
-    member_target,
-    reconciled,
-)
 from coordinator_sim.coordinator.consumer.upgrade import classic_metadata
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked
 from coordinator_sim.coordinator.epoch_joining import Found
@@ -101,7 +88,7 @@ def join_consumer_group(
     change = _changed_member(runtime, partition, group, found, updated, join.context)
     if isinstance(change, Refusal):
         return change.error
-    owned = owned_by_id(subscription.owned, runtime.topics)
+    owned = embedded.owned_by_id(subscription.owned, runtime.topics)
     replaced = None if instance_id is None else group.static_member(instance_id)
     if replaced is not None and downgrades_by(runtime, group, replaced):
         return _downgraded(change, partition, replaced, owned, join)
@@ -136,18 +123,18 @@ def _supports(group: ConsumerGroup, join: Join) -> bool:
     return any((group.protocol_counts.get(each.name) or 0) == count for each in request.protocols)
 
 
-def _subscription(runtime: Runtime, join: Join) -> EmbeddedSubscription | ErrorCode:
+def _subscription(runtime: Runtime, join: Join) -> embedded.EmbeddedSubscription | ErrorCode:
     """What the first protocol of a JoinGroup has in it. Source: deserializeSubscription."""
     try:
-        return read_subscription(join.request.protocols[0].metadata, runtime.profile)
-    except MalformedBlob:
+        return embedded.read_subscription(join.request.protocols[0].metadata, runtime.profile)
+    except embedded.MalformedBlob:
         if runtime.profile.malformed_subscription_is_inconsistent:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def _updated(
-    member: ConsumerGroupMember, join: Join, subscription: EmbeddedSubscription
+    member: ConsumerGroupMember, join: Join, subscription: embedded.EmbeddedSubscription
 ) -> ConsumerGroupMember:
     """Return the member updated from its JoinGroup request."""
     request = join.request
@@ -173,7 +160,7 @@ def _changed_member(
     found: Found[ConsumerGroupMember],
     updated: ConsumerGroupMember,
     context: RequestContext,
-) -> MemberChange | Refusal:
+) -> updating.MemberChange | Refusal:
     """The JoinGroup under way, as far as it is about its member alone."""
     records = list(found.records)
     if updated != found.member:
@@ -183,17 +170,17 @@ def _changed_member(
     )
     if isinstance(regex_change, Refusal):
         return regex_change
-    return MemberChange(runtime, group, found.member, updated, records, regex_change)
+    return updating.MemberChange(runtime, group, found.member, updated, records, regex_change)
 
 
 def _joined(
-    change: MemberChange, partition: Partition, owned: Owned, join: Join
+    change: updating.MemberChange, partition: Partition, owned: Owned, join: Join
 ) -> Effect | ErrorCode:
     """The group stays what it is, and the member takes its next step."""
-    target = member_target(change)
+    target = updating.member_target(change)
     if isinstance(target, Refusal):
         return target.error
-    after = reconciled(change, partition, target, owned)
+    after = updating.reconciled(change, partition, target, owned)
     if after is None:
         return ErrorCode.FENCED_MEMBER_EPOCH
     follow = Joined(change.runtime, partition, change.group, after, join, stays=True)
@@ -201,7 +188,7 @@ def _joined(
 
 
 def _downgraded(
-    change: MemberChange,
+    change: updating.MemberChange,
     partition: Partition,
     replaced: ConsumerGroupMember,
     owned: Owned,
@@ -209,20 +196,20 @@ def _downgraded(
 ) -> Effect | ErrorCode:
     """The last member that is no classic one is replaced: the group becomes a classic one."""
     runtime, group, after = change.runtime, change.group, change.updated
-    epoch, _ = compared_topics(change)
+    epoch, _ = updating.compared_topics(change)
     if runtime.profile.downgrade_awaits_target:
         rebalances = group.epochs.assignment_epoch < epoch
     else:
         rebalances = change.names_changed or change.regex is not RegexChange.NONE
     if not rebalances:
-        moved = reconciled(change, partition, last_member_target(change), owned)
+        moved = updating.reconciled(change, partition, updating.last_member_target(change), owned)
         if moved is None:
             return ErrorCode.FENCED_MEMBER_EPOCH
         after = moved
     records: list[LogRecord] = change.records
     try:
         records += downgrade_by(runtime, partition, group, (replaced, after), rebalances=rebalances)
-    except MalformedBlob:
+    except embedded.MalformedBlob:
         return ErrorCode.GROUP_ID_NOT_FOUND
     follow = Joined(runtime, partition, group, after, join, stays=False)
     return Effect(records=tuple(records), follow=follow, is_replayed=False)
@@ -326,8 +313,8 @@ class Synced:
         start_classic_session(runtime, self.partition, self.group, member)
         metadata = member.classic.supported_protocols[0].metadata if member.classic else b""
         try:
-            assignment = written_assignment(member.assigned, runtime.topics, metadata)
-        except MalformedBlob:
+            assignment = embedded.written_assignment(member.assigned, runtime.topics, metadata)
+        except embedded.MalformedBlob:
             self.parked.is_answered = True
             return
         runtime.answer(

@@ -10,6 +10,7 @@ ConsumerGroup.fromClassicGroup and createConsumerGroupRecords.
 
 from collections.abc import Iterable
 
+from coordinator_sim.coordinator import epoch_refusals
 from coordinator_sim.coordinator.consumer.embedded import (
     MalformedBlob,
     TopicPartitions,
@@ -18,14 +19,6 @@ from coordinator_sim.coordinator.consumer.embedded import (
 )
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
 from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
-from coordinator_sim.coordinator.epoch_refusals import (
-    Refusal,
-    custom_assignor,
-    group_too_large,
-    malformed_group,
-    no_upgrade,
-    not_of_consumers,
-)
 from coordinator_sim.coordinator.epoch_timers import start_classic_session
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import complete_join_of
@@ -48,7 +41,7 @@ class _CustomAssignor(OperationAborted):
 
 def upgraded(
     runtime: Runtime, partition: Partition, classic: Group, records: list[LogRecord]
-) -> ConsumerGroup | Refusal:
+) -> ConsumerGroup | epoch_refusals.Refusal:
     """The consumer group that a classic group becomes, not in the partition's table yet.
 
     QUIRK: once the policy, the protocol type and the size are right, members whose requests are
@@ -70,9 +63,9 @@ def upgraded(
     try:
         group = _converted(runtime, classic)
     except MalformedBlob:
-        return malformed_group(classic.group_id)
+        return epoch_refusals.malformed_group(classic.group_id)
     except _CustomAssignor:
-        return custom_assignor(classic.group_id)
+        return epoch_refusals.custom_assignor(classic.group_id)
     records.append(group_tombstone(classic.group_id))
     records += _records_of(runtime, group)
     for member in [member for _, member in group.members.items()]:
@@ -80,14 +73,14 @@ def upgraded(
     return group
 
 
-def _refusal(runtime: Runtime, classic: Group) -> Refusal | None:
+def _refusal(runtime: Runtime, classic: Group) -> epoch_refusals.Refusal | None:
     """Why a group stays a classic one; None if it need not. Source: validateOnlineUpgrade."""
     if not runtime.config.group_consumer_migration_policy.upgrades:
-        return no_upgrade(classic.group_id)
+        return epoch_refusals.no_upgrade(classic.group_id)
     if not is_consumer(classic.protocol_type):
-        return not_of_consumers(classic.group_id)
+        return epoch_refusals.not_of_consumers(classic.group_id)
     if len(classic.members) > runtime.config.group_consumer_max_size:
-        return group_too_large(classic.group_id)
+        return epoch_refusals.group_too_large(classic.group_id)
     return None
 
 

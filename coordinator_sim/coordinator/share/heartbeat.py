@@ -8,17 +8,9 @@ from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import ShareMember as MemberSpec
 from coordinator_sim.assignors.share_contract import ShareTopics, Target
+from coordinator_sim.coordinator import epoch_refusals
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
-from coordinator_sim.coordinator.epoch_refusals import (
-    Refusal,
-    fenced_epoch,
-    group_is_full,
-    other_type,
-    refused,
-    unknown_group,
-    unknown_member,
-)
 from coordinator_sim.coordinator.epoch_timers import start_session
 from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
 from coordinator_sim.coordinator.modern.member import MemberState
@@ -80,8 +72,8 @@ def handle_share_heartbeat(
         outcome = leave_share_group(runtime, partition, request)
     else:
         outcome = _heartbeat(runtime, partition, request, parked.context)
-    if isinstance(outcome, Refusal):
-        runtime.answer(parked, refused(ShareGroupHeartbeatResponse, outcome))
+    if isinstance(outcome, epoch_refusals.Refusal):
+        runtime.answer(parked, epoch_refusals.refused(ShareGroupHeartbeatResponse, outcome))
         return None
     return outcome
 
@@ -91,12 +83,12 @@ def _heartbeat(
     partition: Partition,
     request: ShareGroupHeartbeatRequest,
     context: RequestContext,
-) -> Effect | Refusal:
+) -> Effect | epoch_refusals.Refusal:
     group = _group_of(runtime, partition, request)
-    if isinstance(group, Refusal):
+    if isinstance(group, epoch_refusals.Refusal):
         return group
     before = _member_of(runtime, partition, group, request)
-    if isinstance(before, Refusal):
+    if isinstance(before, epoch_refusals.Refusal):
         return before
     records: list[LogRecord] = []
     updated = _updated(before, request, context)
@@ -120,7 +112,7 @@ def _heartbeat(
 
 def _group_of(
     runtime: Runtime, partition: Partition, request: ShareGroupHeartbeatRequest
-) -> ShareGroup | Refusal:
+) -> ShareGroup | epoch_refusals.Refusal:
     """The group of a heartbeat; a new one, not in the partition's table yet, for one that joins.
 
     Source: getOrMaybeCreateShareGroup.
@@ -130,9 +122,9 @@ def _group_of(
     if isinstance(known, ShareGroup):
         return known
     if known is not None:
-        return other_type(SHARE, group_id)
+        return epoch_refusals.other_type(SHARE, group_id)
     if request.member_epoch != JOIN_EPOCH:
-        return unknown_group(SHARE, group_id)
+        return epoch_refusals.unknown_group(SHARE, group_id)
     return ShareGroup(Timeline(), group_id, runtime.profile)
 
 
@@ -141,7 +133,7 @@ def _member_of(
     partition: Partition,
     group: ShareGroup,
     request: ShareGroupHeartbeatRequest,
-) -> ShareGroupMember | Refusal:
+) -> ShareGroupMember | epoch_refusals.Refusal:
     """The member of a heartbeat, its epoch checked.
 
     QUIRK: a member that joins is put into the group before its records say so.
@@ -153,18 +145,18 @@ def _member_of(
     limit = runtime.config.group_share_max_size
     member = group.members.get(member_id)
     if member is None and len(group.members) >= limit:
-        return group_is_full(SHARE, limit)
+        return epoch_refusals.group_is_full(SHARE, limit)
     if received == JOIN_EPOCH:
         if member is None and group.group_id in partition.groups:
             partition.expect_append()
         return group.joined(member_id)
     if member is None:
-        return unknown_member(group.group_id, member_id)
+        return epoch_refusals.unknown_member(group.group_id, member_id)
     known, previous = member.member_epoch, member.previous_member_epoch
     if received > known:
-        return fenced_epoch(SHARE, received, known)
+        return epoch_refusals.fenced_epoch(SHARE, received, known)
     if received < known and received != previous:
-        return fenced_epoch(SHARE, received, known, previous=previous)
+        return epoch_refusals.fenced_epoch(SHARE, received, known, previous=previous)
     return member
 
 

@@ -13,19 +13,7 @@ from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.listening import bearer
-from coordinator_sim.trogdor import jackson
-from coordinator_sim.trogdor.messages import (
-    AgentStatusResponse,
-    CoordinatorShutdownRequest,
-    CoordinatorStatusResponse,
-    CreateTaskRequest,
-    CreateWorkerRequest,
-    ErrorResponse,
-    StopTaskRequest,
-    StopWorkerRequest,
-    TasksResponse,
-    UptimeResponse,
-)
+from coordinator_sim.trogdor import jackson, messages
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 from coordinator_sim.trogdor.specs import TaskSpec
 from coordinator_sim.trogdor.states import TaskPhase, TaskState
@@ -58,13 +46,13 @@ class TrogdorClient:
 
     # -- a coordinator -------------------------------------------------------------------------
 
-    def coordinator_status(self) -> CoordinatorStatusResponse:
+    def coordinator_status(self) -> messages.CoordinatorStatusResponse:
         """Return when the coordinator began."""
-        return self._ask("GET", "/coordinator/status", CoordinatorStatusResponse)
+        return self._ask("GET", "/coordinator/status", messages.CoordinatorStatusResponse)
 
-    def coordinator_uptime(self) -> UptimeResponse:
+    def coordinator_uptime(self) -> messages.UptimeResponse:
         """Return when the coordinator began, and its present."""
-        return self._ask("GET", "/coordinator/uptime", UptimeResponse)
+        return self._ask("GET", "/coordinator/uptime", messages.UptimeResponse)
 
     def create_task(self, task_id: str, spec: TaskSpec) -> None:
         """Create a task.
@@ -72,11 +60,13 @@ class TrogdorClient:
         Raises:
             TrogdorRefusal: the id is empty, or has another spec.
         """
-        self._send("POST", "/coordinator/task/create", CreateTaskRequest(id=task_id, spec=spec))
+        self._send(
+            "POST", "/coordinator/task/create", messages.CreateTaskRequest(id=task_id, spec=spec)
+        )
 
     def stop_task(self, task_id: str) -> None:
         """Stop a task."""
-        self._send("PUT", "/coordinator/task/stop", StopTaskRequest(id=task_id))
+        self._send("PUT", "/coordinator/task/stop", messages.StopTaskRequest(id=task_id))
 
     def destroy_task(self, task_id: str) -> None:
         """Forget a task."""
@@ -92,27 +82,27 @@ class TrogdorClient:
 
     def tasks(
         self, task_ids: tuple[str, ...] = (), state: TaskPhase | None = None
-    ) -> TasksResponse:
+    ) -> messages.TasksResponse:
         """Return the tasks of these ids and in that state; all of them where none is named."""
         wanted = [("taskId", each) for each in task_ids]
         if state is not None:
             wanted.append(("state", state.value))
-        return self._ask("GET", f"/coordinator/tasks?{urlencode(wanted)}", TasksResponse)
+        return self._ask("GET", f"/coordinator/tasks?{urlencode(wanted)}", messages.TasksResponse)
 
     def shut_down_coordinator(self, *, stop_agents: bool) -> None:
         """End the coordinator, and its agents if wanted."""
-        asked = CoordinatorShutdownRequest(stop_agents=stop_agents)
+        asked = messages.CoordinatorShutdownRequest(stop_agents=stop_agents)
         self._send("PUT", "/coordinator/shutdown", asked)
 
     # -- an agent ------------------------------------------------------------------------------
 
-    def agent_status(self) -> AgentStatusResponse:
+    def agent_status(self) -> messages.AgentStatusResponse:
         """Return the workers of the agent."""
-        return self._ask("GET", "/agent/status", AgentStatusResponse)
+        return self._ask("GET", "/agent/status", messages.AgentStatusResponse)
 
-    def agent_uptime(self) -> UptimeResponse:
+    def agent_uptime(self) -> messages.UptimeResponse:
         """Return when the agent began, and its present."""
-        return self._ask("GET", "/agent/uptime", UptimeResponse)
+        return self._ask("GET", "/agent/uptime", messages.UptimeResponse)
 
     def create_worker(self, worker_id: int, task_id: str, spec: TaskSpec) -> None:
         """Create a worker.
@@ -123,12 +113,12 @@ class TrogdorClient:
         self._send(
             "POST",
             "/agent/worker/create",
-            CreateWorkerRequest(worker_id=worker_id, task_id=task_id, spec=spec),
+            messages.CreateWorkerRequest(worker_id=worker_id, task_id=task_id, spec=spec),
         )
 
     def stop_worker(self, worker_id: int) -> None:
         """Stop a worker."""
-        self._send("PUT", "/agent/worker/stop", StopWorkerRequest(worker_id=worker_id))
+        self._send("PUT", "/agent/worker/stop", messages.StopWorkerRequest(worker_id=worker_id))
 
     def destroy_worker(self, worker_id: int) -> None:
         """Stop and forget a worker."""
@@ -172,7 +162,7 @@ class TrogdorClient:
 def _refusal(answer: httpx.Response) -> TrogdorRefusal:
     """The refusal in an answer; of one without JSON its text."""
     try:
-        said = jackson.read(answer.content, ErrorResponse)
+        said = jackson.read(answer.content, messages.ErrorResponse)
     except TrogdorRefusal:
         return TrogdorRefusal(answer.status_code, answer.text[:300])
     return TrogdorRefusal(said.code, said.message)

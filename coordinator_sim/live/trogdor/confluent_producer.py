@@ -10,16 +10,8 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from coordinator_sim.connect.thread import Blocking
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.live.background import in_background
+from coordinator_sim.live.trogdor import workload_place
 from coordinator_sim.live.trogdor.client_settings import native_of_producer, whole_number
-from coordinator_sim.live.trogdor.workload_place import (
-    DEFAULT_TIMEOUT_MS,
-    NOBODY_ANSWERS,
-    SLICE_S,
-    Errors,
-    WorkloadPlace,
-    is_final,
-    text_of,
-)
 from coordinator_sim.live.trogdor.workload_threads import now_ms
 from coordinator_sim.trogdor.workloads.clients import ClientFailed, Settings, Told
 
@@ -39,10 +31,12 @@ class ConfluentProducer:
         ClientFailed: the settings are refused.
     """
 
-    def __init__(self, place: WorkloadPlace, settings: Settings) -> None:
+    def __init__(self, place: workload_place.WorkloadPlace, settings: Settings) -> None:
         self._place = place
-        self._patience_ms = whole_number(settings, "max.block.ms", DEFAULT_TIMEOUT_MS)
-        self._errors = Errors(place)
+        self._patience_ms = whole_number(
+            settings, "max.block.ms", workload_place.DEFAULT_TIMEOUT_MS
+        )
+        self._errors = workload_place.Errors(place)
         self._client = place.made(native_of_producer(settings), self._errors, Producer)
         self._is_closed = False
         self._is_in_transaction = False
@@ -105,7 +99,7 @@ class ConfluentProducer:
                 self._place.threads.await_outcome(until_ms)
             except KafkaException as error:
                 failure = self._place.failed(error)
-                if is_final(error.args[0]) or error.args[0].code() == _WRONG_STATE:
+                if workload_place.is_final(error.args[0]) or error.args[0].code() == _WRONG_STATE:
                     raise failure from None
                 told(str(failure))
                 return
@@ -117,7 +111,7 @@ class ConfluentProducer:
     def _delivered(self, told: Told, error: KafkaError | None, _message: Message) -> None:
         if error is not None:
             self._place.heard(error)
-        failure = None if error is None else text_of(error)
+        failure = None if error is None else workload_place.text_of(error)
         self._place.threads.call(partial(told, failure))
 
     def flush(self) -> Blocking[None]:
@@ -128,7 +122,7 @@ class ConfluentProducer:
         """
         yield from ()
         # Ends because each record has an outcome after `delivery.timeout.ms`.
-        while self._place.threads.outside(partial(self._client.flush, SLICE_S)):
+        while self._place.threads.outside(partial(self._client.flush, workload_place.SLICE_S)):
             pass
 
     def init_transactions(self) -> Blocking[None]:
@@ -184,10 +178,10 @@ class ConfluentProducer:
         until_ms = now_ms() + self._patience_ms
         while True:
             try:
-                self._place.threads.outside(partial(call, SLICE_S))
+                self._place.threads.outside(partial(call, workload_place.SLICE_S))
             except KafkaException as error:
                 reason = error.args[0]
-                may_go_on = reason.retriable() or reason.code() in NOBODY_ANSWERS
+                may_go_on = reason.retriable() or reason.code() in workload_place.NOBODY_ANSWERS
                 if not may_go_on or now_ms() >= until_ms:
                     raise self._place.failed(error) from None
                 self._place.threads.await_outcome(now_ms() + _TRY_AGAIN_MS)

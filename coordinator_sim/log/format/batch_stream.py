@@ -11,14 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.log.format import record_batches
 from coordinator_sim.log.format.compression import ContentWriter
-from coordinator_sim.log.format.record_batches import (
-    CURRENT_MAGIC,
-    RecordBatch,
-    framed,
-    legacy_attributes,
-    wrapper_bytes,
-)
 from coordinator_sim.log.format.record_bytes import (
     LEGACY_OVERHEAD,
     LegacyEntry,
@@ -164,7 +158,7 @@ def chosen(
 
 
 def encoded(
-    batch: RecordBatch,
+    batch: record_batches.RecordBatch,
     records: Iterator[Record | None],
     *,
     max_bytes: int | None = None,
@@ -186,7 +180,7 @@ def encoded(
         Empty bytes for no records. None if the batch becomes too large; the encoding stops then.
     """
     writer = ContentWriter(batch.compression, batch.magic)
-    attributes = legacy_attributes(batch)
+    attributes = record_batches.legacy_attributes(batch)
     first: Record | None = None
     offset = count = cost = 0
     parts: list[bytes] = []
@@ -199,7 +193,7 @@ def encoded(
             first, first_offset = record, offset
             base_ms = record.timestamp_ms if base_timestamp_ms is None else base_timestamp_ms
         count += 1
-        if batch.magic < CURRENT_MAGIC:
+        if batch.magic < record_batches.CURRENT_MAGIC:
             inner = offset - first_offset if batch.magic == 1 and batch.compression else offset
             data = legacy_entry_bytes(record, batch.magic, attributes, offset=inner)
         else:
@@ -219,8 +213,8 @@ def encoded(
     if first is None:
         return b""
     made = writer.finish()
-    if batch.magic == CURRENT_MAGIC:
-        made = framed(batch, made, count, base_ms)
+    if batch.magic == record_batches.CURRENT_MAGIC:
+        made = record_batches.framed(batch, made, count, base_ms)
     elif batch.compression:
-        made = wrapper_bytes(batch, offset, made)
+        made = record_batches.wrapper_bytes(batch, offset, made)
     return made if max_bytes is None or len(made) <= max_bytes else None

@@ -11,26 +11,20 @@ Source: kafka 4.4, group-coordinator/src/main/resources/common/message, the sche
 import struct
 from typing import Final
 
+from coordinator_sim.messages.codec import records
 from coordinator_sim.messages.codec.classic_types import int16_bytes
-from coordinator_sim.messages.codec.records import (
-    RecordTypes,
-    front,
-    key_bytes,
-    read_key,
-    read_value,
-    record_message,
-    record_types,
-    value_bytes,
-)
 from coordinator_sim.messages.group_records import GroupKey, OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.records import LogKey, LogRecord, LogValue, OpaqueKey, OpaqueValue
 from coordinator_sim.messages.schema import ZERO_UUID
 
 LEGACY_OFFSET_KEY: Final = 0
 OFFSET_KEY: Final = OffsetCommitKey.record_type
-GROUP_TYPES: Final[RecordTypes] = {LEGACY_OFFSET_KEY: OffsetCommitKey, **record_types(GroupKey)}
+GROUP_TYPES: Final[records.RecordTypes] = {
+    LEGACY_OFFSET_KEY: OffsetCommitKey,
+    **records.record_types(GroupKey),
+}
 """The structs of keys of offsets and classic groups, by the number that their bytes begin with."""
-HIGHEST_VALUE_VERSION: Final = record_message(OffsetCommitValue).newest
+HIGHEST_VALUE_VERSION: Final = records.record_message(OffsetCommitValue).newest
 """Highest version of an offset: the flexible one, whose unknown tags are ignored."""
 
 _LEADER_EPOCH_VERSION: Final = 3
@@ -58,7 +52,7 @@ def encode_key(key: LogKey, *, legacy: bool = False) -> bytes:
     """
     if isinstance(key, OpaqueKey):
         return int16_bytes(key.version) + key.body
-    return key_bytes(
+    return records.key_bytes(
         key, LEGACY_OFFSET_KEY if legacy and isinstance(key, OffsetCommitKey) else None
     )
 
@@ -69,8 +63,8 @@ def decode_key(data: bytes) -> LogKey:
     Raises:
         WireFormatError: A field is truncated, or null where it may not be.
     """
-    key: LogKey | None = read_key(GROUP_TYPES, data)
-    return OpaqueKey(front(data, "record key"), data[2:]) if key is None else key
+    key: LogKey | None = records.read_key(GROUP_TYPES, data)
+    return OpaqueKey(records.front(data, "record key"), data[2:]) if key is None else key
 
 
 # -- values ----------------------------------------------------------------------------------
@@ -83,7 +77,7 @@ def encode_value(value: LogValue, version: int) -> bytes:
         value: The value.
         version: Version of the value's schema, 0 to 4; an opaque value has its own.
     """
-    return value.data if isinstance(value, OpaqueValue) else value_bytes(value, version)
+    return value.data if isinstance(value, OpaqueValue) else records.value_bytes(value, version)
 
 
 def decode_value(key: LogKey, data: bytes) -> tuple[LogValue, int]:
@@ -97,12 +91,12 @@ def decode_value(key: LogKey, data: bytes) -> tuple[LogValue, int]:
             not be. A broker that loads such a record gives the whole partition up.
     """
     if isinstance(key, OpaqueKey):
-        return OpaqueValue(data), front(data, "record value") if data else _ABSENT
+        return OpaqueValue(data), records.front(data, "record value") if data else _ABSENT
     if isinstance(key, OffsetCommitKey):
         plain = _plain_offset(data)
         if plain is not None:
             return plain, data[1]
-    return read_value(key, data)
+    return records.read_value(key, data)
 
 
 def decode_record(

@@ -5,23 +5,17 @@ Source: kafka 4.4, ShareCoordinatorRecordSerde.java and CoordinatorRecordSerde.j
 
 from typing import Final
 
-from coordinator_sim.messages.codec.records import (
-    key_bytes,
-    read_key,
-    read_value,
-    record_types,
-    value_bytes,
-)
+from coordinator_sim.messages.codec import records
 from coordinator_sim.messages.share_state_records import ShareStateKey, ShareStateValue
 
-_TYPES: Final = record_types(ShareStateKey)
+_TYPES: Final = records.record_types(ShareStateKey)
 
 
 def encode_share_state(
     key: ShareStateKey, value: ShareStateValue | None
 ) -> tuple[bytes, bytes | None]:
     """The key and the value of a record; a tombstone has no value."""
-    return key_bytes(key), None if value is None else value_bytes(value)
+    return records.key_bytes(key), None if value is None else records.value_bytes(value)
 
 
 def decode_share_state(
@@ -33,7 +27,7 @@ def decode_share_state(
         WireFormatError: the bytes are broken, or the value is of a version that Kafka does not
             know. A broker that loads such a record gives the partition up.
     """
-    read: ShareStateKey | None = read_key(_TYPES, key)
+    read: ShareStateKey | None = records.read_key(_TYPES, key)
     if read is None:
         return None
-    return read, None if value is None else read_value(read, value)[0]
+    return read, None if value is None else records.read_value(read, value)[0]

@@ -14,29 +14,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from coordinator_sim.logtext.reading import event_builder, log_state
 from coordinator_sim.logtext.reading.broker_words import fill_prefix, is_brokers
 from coordinator_sim.logtext.reading.client_lines import ClientLog
 from coordinator_sim.logtext.reading.envelopes import Envelope, peel
-from coordinator_sim.logtext.reading.event_builder import (
-    Line,
-    base_columns,
-    build_events,
-    line_attrs,
-    read_match,
-)
 from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
 from coordinator_sim.logtext.reading.instants import InstantReader
 from coordinator_sim.logtext.reading.line_clock import Int64s, LineClock, LineTimes
-from coordinator_sim.logtext.reading.log_state import (
-    NEARBY_US,
-    Border,
-    Carried,
-    Departure,
-    Departures,
-    Pending,
-    RangeState,
-    Unfinished,
-)
 from coordinator_sim.logtext.reading.messages import find
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.logtext.reading.text import (
@@ -106,7 +90,7 @@ class BrokerLog:
         *,
         summary: IngestSummary | None = None,
         keep_raw: bool = False,
-        border: Border | None = None,
+        border: log_state.Border | None = None,
     ) -> None:
         self.summary = IngestSummary() if summary is None else summary
         self.source_ref = source_ref
@@ -116,9 +100,9 @@ class BrokerLog:
         self.fold_departures: Callable[[], None] = lambda: None
         """Calls `note_departure` for the departures that were read so far."""
         self._ready: list[TraceEvent] = []
-        self._begin(Border() if border is None else border)
+        self._begin(log_state.Border() if border is None else border)
 
-    def _begin(self, border: Border) -> None:
+    def _begin(self, border: log_state.Border) -> None:
         pending = border.pending
         self._began = pending
         self._unfinished = pending.unfinished
@@ -131,21 +115,21 @@ class BrokerLog:
         self._held = list(pending.held)
         self._evidence = border.evidence
         self._evidence.observations.clear()
-        self._clocks = Carried(border.clocks)
-        self._departures = Departures(border.departures)
-        self._clients = Carried(border.clients)
+        self._clocks = log_state.Carried(border.clocks)
+        self._departures = log_state.Departures(border.departures)
+        self._clients = log_state.Carried(border.clients)
         self._client_log = ClientLog(self.source_ref, self._clients, keep_raw=self.keep_raw)
 
     def begin_range(self) -> None:
         """Make the next line the first, number 1, of a range: lines so far only prepared it."""
         self._ready.clear()
         self.summary = IngestSummary()
-        _, border = self.range_state(0).settle(Border(evidence=self._evidence))
+        _, border = self.range_state(0).settle(log_state.Border(evidence=self._evidence))
         self._begin(border)
 
-    def range_state(self, line_count: int) -> RangeState:
+    def range_state(self, line_count: int) -> log_state.RangeState:
         """Return what the range of so many lines began with, asked of that, and left."""
-        ended = Pending(
+        ended = log_state.Pending(
             previous=self.previous,
             unfinished=self._unfinished,
             last_ts_us=self._last_ts_us,
@@ -154,7 +138,7 @@ class BrokerLog:
             failed=self._failed,
             held=tuple(self._held),
         )
-        return RangeState(
+        return log_state.RangeState(
             *(self._began, ended, line_count, self._clocks, self._clients, self._departures),
             list(self._evidence.observations),
         )
@@ -223,7 +207,7 @@ class BrokerLog:
             self._last_ts_us = int(own_us[-1])
         return times
 
-    def note_departure(self, group_id: str, departure: Departure) -> None:
+    def note_departure(self, group_id: str, departure: log_state.Departure) -> None:
         """Take note of a departure that was read with other lines; the latest of a group counts."""
         self._departures.note(group_id, departure)
 
@@ -244,7 +228,7 @@ class BrokerLog:
         text = clean(line)
         envelope = self._with_time(peel(text, self._reader))
         if self._may_go_on(envelope):
-            self._unfinished = Unfinished(number, (text,))
+            self._unfinished = log_state.Unfinished(number, (text,))
         else:
             self._read_line(number, envelope, text)
 
@@ -263,7 +247,7 @@ class BrokerLog:
         if len(unfinished.parts) > _JOIN_LIMIT or self._has_own_time(text):
             return False
         parts = (*unfinished.parts, text)
-        self._unfinished = Unfinished(unfinished.number, parts)
+        self._unfinished = log_state.Unfinished(unfinished.number, parts)
         if self._join(parts).has_tail:
             self._finish_joining(len(parts))
         return True
@@ -327,7 +311,9 @@ class BrokerLog:
         if not self._seen_tail:
             self._seen_tail = envelope.has_tail or peel(clean(self.previous), self._reader).has_tail
         ts_us, kind, err_us = self._time_of(number, envelope)
-        line = Line(number, envelope, ts_us, kind, err_us, self._is_truncated(envelope), raw)
+        line = event_builder.Line(
+            number, envelope, ts_us, kind, err_us, self._is_truncated(envelope), raw
+        )
         events = self._events_of(line)
         if events is None:
             return
@@ -354,7 +340,7 @@ class BrokerLog:
             self._seen_tail and envelope.layout not in ("jul", "librdkafka", "json", "python")
         )
 
-    def _events_of(self, line: Line) -> list[TraceEvent] | None:
+    def _events_of(self, line: event_builder.Line) -> list[TraceEvent] | None:
         """Return the line's events; None when it is not a coordinator's or a client's."""
         if is_brokers(line.envelope):
             return self._broker_events(line)
@@ -367,7 +353,7 @@ class BrokerLog:
             self.summary.known += 1
         return events
 
-    def _broker_events(self, line: Line) -> list[TraceEvent]:
+    def _broker_events(self, line: event_builder.Line) -> list[TraceEvent]:
         message = line.envelope.message
         found = find(message)
         if found is None:
@@ -375,15 +361,17 @@ class BrokerLog:
                 self.summary.known += 1
                 return []
             return [self._unparsed(line)]
-        match = read_match(found[0], found[1], line)
+        match = event_builder.read_match(found[0], found[1], line)
         if match.lost_group:
             return [self._unparsed(line)]
         if match.row.name == "static-no-rebalance":
             self._mark_quiet_replacement()
-        columns = base_columns(line, Source.BROKER_LOG, self.source_ref, keep_raw=self.keep_raw)
+        columns = event_builder.base_columns(
+            line, Source.BROKER_LOG, self.source_ref, keep_raw=self.keep_raw
+        )
         fill_prefix(message, columns)
-        attrs = line_attrs(line, match.row.attrs)
-        events = build_events(match, line, columns, attrs)
+        attrs = event_builder.line_attrs(line, match.row.attrs)
+        events = event_builder.build_events(match, line, columns, attrs)
         if events:
             self.summary.parsed += 1
         else:
@@ -391,16 +379,18 @@ class BrokerLog:
         wording = (match.row.name, *match.values, str(columns.get("reason")))
         return self._with_fingerprint(events, wording, line)
 
-    def _unparsed(self, line: Line) -> TraceEvent:
+    def _unparsed(self, line: event_builder.Line) -> TraceEvent:
         pattern = pattern_of(line.envelope.message)
         self.summary.count_unparsed(pattern)
-        columns = base_columns(line, Source.BROKER_LOG, self.source_ref, keep_raw=self.keep_raw)
+        columns = event_builder.base_columns(
+            line, Source.BROKER_LOG, self.source_ref, keep_raw=self.keep_raw
+        )
         fill_prefix(line.envelope.message, columns)
-        attrs = line_attrs(line, {"pattern": pattern})
+        attrs = event_builder.line_attrs(line, {"pattern": pattern})
         return TraceEvent(event=Event.UNPARSED, attrs=attrs, **columns)  # type: ignore[arg-type]
 
     def _with_fingerprint(
-        self, events: list[TraceEvent], wording: tuple[str, ...], line: Line
+        self, events: list[TraceEvent], wording: tuple[str, ...], line: event_builder.Line
     ) -> list[TraceEvent]:
         """Note version evidence: each wording counts once, on the event that narrows the range."""
         wording = (*wording, str(line.truncated))
@@ -459,7 +449,7 @@ class BrokerLog:
         if group_id is None:
             return event
         if event.event in _CAUSES:
-            departed = Departure(event.event, event.ts_us, event.seq, event.member_id)
+            departed = log_state.Departure(event.event, event.ts_us, event.seq, event.member_id)
             self._departures.note(group_id, departed)
         if event.event is not Event.PREPARE_REBALANCE or event.reason_text is not None:
             return event
@@ -477,7 +467,7 @@ class BrokerLog:
     def _release(self, event: TraceEvent) -> None:
         """Emit an event; a static member's return waits for the line that explains it."""
         if self._held:
-            late = abs(event.ts_us - self._held[0].ts_us) > NEARBY_US
+            late = abs(event.ts_us - self._held[0].ts_us) > log_state.NEARBY_US
             if late or len(self._held) >= _HELD_LIMIT:
                 self._release_held()
         if self._held or event.event is Event.STATIC_REPLACED:

@@ -9,32 +9,25 @@ from typing import Final
 
 import numpy as np
 
-from coordinator_sim.trace.batches import (
-    KIND_NUMBERS,
-    NOBODY,
-    UNKNOWN,
-    EventBatch,
-    FallingGroups,
-    group_runs,
-)
+from coordinator_sim.trace import batches
 from coordinator_sim.trace.events import Event
 
 _AFTER_DEATH: Final = frozenset(
     {
-        KIND_NUMBERS[Event.GROUP_DEAD],
-        KIND_NUMBERS[Event.GROUP_UNLOADED],
-        KIND_NUMBERS[Event.OFFSET_TOMBSTONE],
+        batches.KIND_NUMBERS[Event.GROUP_DEAD],
+        batches.KIND_NUMBERS[Event.GROUP_UNLOADED],
+        batches.KIND_NUMBERS[Event.OFFSET_TOMBSTONE],
     }
 )
 """Events that may follow a group's end without starting it anew."""
 _ANSWERED: Final = (
-    KIND_NUMBERS[Event.JOIN_COMPLETE],
-    KIND_NUMBERS[Event.SYNC_LEADER],
-    KIND_NUMBERS[Event.GROUP_EMPTY],
+    batches.KIND_NUMBERS[Event.JOIN_COMPLETE],
+    batches.KIND_NUMBERS[Event.SYNC_LEADER],
+    batches.KIND_NUMBERS[Event.GROUP_EMPTY],
 )
 """Events of requests that tell a coordinator's generation; the others have that of a client."""
 _BEHIND: Final = tuple(
-    KIND_NUMBERS[kind]
+    batches.KIND_NUMBERS[kind]
     for kind in (
         Event.MEMBER_STEP,
         Event.TARGET_COMPUTED,
@@ -43,9 +36,9 @@ _BEHIND: Final = tuple(
     )
 )
 """Events of consumer groups whose epoch is a member's or a target's, behind the group's own."""
-_JOIN: Final = KIND_NUMBERS[Event.JOIN_REQ]
-_DEAD: Final = KIND_NUMBERS[Event.GROUP_DEAD]
-_UNPARSED: Final = KIND_NUMBERS[Event.UNPARSED]
+_JOIN: Final = batches.KIND_NUMBERS[Event.JOIN_REQ]
+_DEAD: Final = batches.KIND_NUMBERS[Event.GROUP_DEAD]
+_UNPARSED: Final = batches.KIND_NUMBERS[Event.UNPARSED]
 
 
 @dataclass(slots=True)
@@ -63,25 +56,25 @@ class IncarnationCounter:
     generation may be one behind.
     """
 
-    _generations: FallingGroups
+    _generations: batches.FallingGroups
     _odd: dict[int, _Life]
 
     def __init__(self) -> None:
-        self._generations = FallingGroups(-1)
+        self._generations = batches.FallingGroups(-1)
         self._odd = {}
         """Groups that began anew or are over, by their numbers; the others have one life so far."""
 
-    def number(self, batch: EventBatch) -> EventBatch:
+    def number(self, batch: batches.EventBatch) -> batches.EventBatch:
         """Return the events with their incarnations; they must come in the order they happened."""
         groups, kinds = batch.groups, batch.kinds
-        has_group = groups != NOBODY
+        has_group = groups != batches.NOBODY
         asks = batch.is_request & ~np.isin(kinds, _ANSWERED)
         counts = has_group & ~batch.is_client & ~asks & (kinds != _UNPARSED)
         counts &= ~np.isin(kinds, _BEHIND)
         deaths = groups[counts & (kinds == _DEAD)]
         for group in np.unique(deaths).tolist():
             self._life(group)
-        known = np.flatnonzero(counts & (batch.generations != UNKNOWN))
+        known = np.flatnonzero(counts & (batch.generations != batches.UNKNOWN))
         if self._odd:
             known = known[~np.isin(groups[known], list(self._odd))]
         for group in self._generations.find(groups, batch.generations, known):
@@ -91,7 +84,7 @@ class IncarnationCounter:
         odd = np.flatnonzero(has_group & np.isin(groups, list(self._odd)))
         joins = asks & (kinds == _JOIN)
         incarnations = batch.incarnations.copy()
-        for group, rows in group_runs(groups, odd):
+        for group, rows in batches.group_runs(groups, odd):
             life = self._odd[group]
             told = zip(
                 rows.tolist(),
@@ -103,7 +96,7 @@ class IncarnationCounter:
             )
             for row, kind, generation, is_counted, is_join in told:
                 if is_counted or (is_join and life.is_over):
-                    _follow(life, kind, UNKNOWN if is_join else generation)
+                    _follow(life, kind, batches.UNKNOWN if is_join else generation)
                 incarnations[row] = life.incarnation
         return batch.having(incarnations=incarnations)
 
@@ -121,7 +114,7 @@ def _follow(life: _Life, kind: int, generation: int) -> None:
         life.is_over = False
     if kind == _DEAD:
         life.is_over = True
-    elif generation != UNKNOWN and not life.is_over:
+    elif generation != batches.UNKNOWN and not life.is_over:
         if generation < life.generation:
             life.incarnation += 1
         life.generation = generation

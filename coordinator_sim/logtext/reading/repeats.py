@@ -19,15 +19,7 @@ from numpy.typing import NDArray
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.logtext.reading.text import has_token
-from coordinator_sim.trace.batches import (
-    KIND_NUMBERS,
-    LOGGED,
-    NOBODY,
-    UNKNOWN,
-    EventBatch,
-    Int64s,
-    joined,
-)
+from coordinator_sim.trace import batches
 from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
 
 BLOCK_LINES: Final = 3
@@ -52,13 +44,13 @@ _MOST_BLOCKS: Final = 400_000
 _WINDOW_US: Final = 1_000_000
 """Copies of a line have one time; lines of one log are out of order by less than this."""
 _CONTRADICTIONS: Final = 2
-_PREPARE: Final = KIND_NUMBERS[Event.PREPARE_REBALANCE]
-_UNPARSED: Final = KIND_NUMBERS[Event.UNPARSED]
+_PREPARE: Final = batches.KIND_NUMBERS[Event.PREPARE_REBALANCE]
+_UNPARSED: Final = batches.KIND_NUMBERS[Event.UNPARSED]
 _GENERATION_KINDS: Final = (
     _PREPARE,
-    KIND_NUMBERS[Event.JOIN_COMPLETE],
-    KIND_NUMBERS[Event.SYNC_LEADER],
-    KIND_NUMBERS[Event.GROUP_EMPTY],
+    batches.KIND_NUMBERS[Event.JOIN_COMPLETE],
+    batches.KIND_NUMBERS[Event.SYNC_LEADER],
+    batches.KIND_NUMBERS[Event.GROUP_EMPTY],
 )
 _NOT_SAID: Final = frozenset(
     {"broker_version_range", "collector_ts", "reason_inferred", "rebalance", "truncated"}
@@ -235,8 +227,8 @@ class RepeatedLines:
     _had: dict[object, _Remembered]
     _since_us: int
     _window: int
-    _before: EventBatch | None
-    _windows: Int64s
+    _before: batches.EventBatch | None
+    _windows: batches.Int64s
     _compared: NDArray[np.bool_]
 
     def __init__(self, overlaps: dict[str, str]) -> None:
@@ -250,7 +242,7 @@ class RepeatedLines:
         self._windows = np.zeros(0, np.int64)
         self._compared = np.zeros(0, np.bool_)
 
-    def are_repeated(self, batch: EventBatch) -> NDArray[np.bool_]:
+    def are_repeated(self, batch: batches.EventBatch) -> NDArray[np.bool_]:
         """Return which lines were already given; events come in the order of their times.
 
         A line that one log has twice is two lines: the second counts unless another log also had a
@@ -265,7 +257,7 @@ class RepeatedLines:
         fresh = batch.take(own)
         windows = np.append(self._windows, self._windows_of(fresh.ts_us))
         compared = np.append(self._compared, np.zeros(len(own), np.bool_))
-        every = fresh if self._before is None else joined([self._before, fresh])
+        every = fresh if self._before is None else batches.joined([self._before, fresh])
         rows = np.flatnonzero(self._are_suspect(every) & ~compared)
         for row, event in zip(rows.tolist(), every.take(rows).events(), strict=True):
             is_repeated = self._said(event) is not None and self._compare(event, int(windows[row]))
@@ -278,17 +270,17 @@ class RepeatedLines:
         self._forget()
         return repeated
 
-    def _may_repeat(self, batch: EventBatch) -> NDArray[np.bool_]:
+    def _may_repeat(self, batch: batches.EventBatch) -> NDArray[np.bool_]:
         """Return which events are compared at all."""
         is_told: NDArray[np.bool_] = ~batch.is_client & (batch.kinds != _UNPARSED)
-        is_told &= batch.time_kinds == LOGGED
+        is_told &= batch.time_kinds == batches.LOGGED
         if batch.objects is None:
             return is_told
-        for row in np.flatnonzero(batch.detail_rows == NOBODY).tolist():
+        for row in np.flatnonzero(batch.detail_rows == batches.NOBODY).tolist():
             is_told[row] = self._said(batch.objects[row]) is not None
         return is_told
 
-    def _are_suspect(self, batch: EventBatch) -> NDArray[np.bool_]:
+    def _are_suspect(self, batch: batches.EventBatch) -> NDArray[np.bool_]:
         """Return which events two logs have alike, as far as time, kind and group go."""
         files = batch.files
         if (files == files[0]).all():
@@ -304,10 +296,12 @@ class RepeatedLines:
         suspect = np.zeros(len(batch), np.bool_)
         suspect[order] = has_other[runs]
         if self._overlaps and batch.objects is not None:
-            suspect |= batch.is_client | (batch.kinds == _UNPARSED) | (batch.time_kinds != LOGGED)
+            suspect |= (
+                batch.is_client | (batch.kinds == _UNPARSED) | (batch.time_kinds != batches.LOGGED)
+            )
         return suspect
 
-    def _windows_of(self, ts_us: Int64s) -> Int64s:
+    def _windows_of(self, ts_us: batches.Int64s) -> batches.Int64s:
         """Return the windows of the next events; a time far from a window's first begins one."""
         windows = []
         for each_us in ts_us.tolist():
@@ -355,7 +349,7 @@ class OneCluster:
     """Detects logs taken for one cluster's that hold two groups of one name."""
 
     _files: NDArray[np.int32]
-    _generations: Int64s
+    _generations: batches.Int64s
     _by_file: dict[tuple[int, int], int]
     _contradictions: Counter[int]
 
@@ -368,7 +362,7 @@ class OneCluster:
         """The last generation that a log told of a group, for logs that are not the last."""
         self._contradictions = Counter()
 
-    def check(self, batch: EventBatch) -> None:
+    def check(self, batch: batches.EventBatch) -> None:
         """Check the next events of all logs together.
 
         A coordinator that takes a group over continues from its last generation. Two logs that in
@@ -377,17 +371,17 @@ class OneCluster:
         Raises:
             DataError: the logs do so; the message says how to read them apart.
         """
-        is_told = (batch.groups != NOBODY) & (batch.generations != UNKNOWN)
+        is_told = (batch.groups != batches.NOBODY) & (batch.generations != batches.UNKNOWN)
         rows = np.flatnonzero(is_told & np.isin(batch.kinds, _GENERATION_KINDS))
         if not len(rows):
             return
         groups, files = batch.groups[rows], batch.files[rows]
         missing = int(groups.max()) + 1 - len(self._files)
         if missing > 0:
-            self._files = np.append(self._files, np.full(missing, NOBODY, np.int32))
+            self._files = np.append(self._files, np.full(missing, batches.NOBODY, np.int32))
             self._generations = np.append(self._generations, np.zeros(missing, np.int64))
         before = self._files[groups]
-        is_new = before == NOBODY
+        is_new = before == batches.NOBODY
         is_alone = bool((files == files[0]).all())
         changes = groups[(before != files) & ~is_new] if is_alone else groups
         if len(changes):
@@ -397,11 +391,11 @@ class OneCluster:
         self._files[groups] = files
         self._generations[groups] = batch.generations[rows]
 
-    def _follow(self, batch: EventBatch, row: int) -> None:
+    def _follow(self, batch: batches.EventBatch, row: int) -> None:
         file, generation = int(batch.files[row]), int(batch.generations[row])
         group = int(batch.groups[row])
         last_file, last_generation = int(self._files[group]), int(self._generations[group])
-        if last_file not in (file, NOBODY):
+        if last_file not in (file, batches.NOBODY):
             self._by_file[group, last_file] = last_generation
             is_start = batch.kinds[row] == _PREPARE
             if is_start and self._by_file.get((group, file)) == generation:

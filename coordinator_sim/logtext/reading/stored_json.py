@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages import group_records
 from coordinator_sim.messages.codec.json_form import JsonReader
 from coordinator_sim.messages.codec.records import record_layout, record_types, value_struct
 from coordinator_sim.messages.consumer_group_records import ConsumerGroupKey
@@ -22,13 +23,6 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
     encode_subscription,
 )
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
-from coordinator_sim.messages.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.share_group_records import ShareGroupKey
 from coordinator_sim.messages.streams_group_records import StreamsGroupKey
@@ -60,11 +54,11 @@ def _record(key: _Json, value: _Json | None) -> LogRecord | None:
     kind = int(key["type"] if "type" in key else key["version"])
     data = key["data"]
     if kind in _OFFSET_TYPES:
-        named = OffsetCommitKey(data["group"], data["topic"], int(data["partition"]))
+        named = group_records.OffsetCommitKey(data["group"], data["topic"], int(data["partition"]))
         said, version = (None, 0) if value is None else (_offset(value["data"]), _version(value))
         return LogRecord(named, said, version, legacy_key=kind == 0)
     if kind == _GROUP_TYPE:
-        name = GroupMetadataKey(data["group"])
+        name = group_records.GroupMetadataKey(data["group"])
         if value is None:
             return LogRecord(name, None, 0)
         return LogRecord(name, _group(value["data"]), _version(value))
@@ -84,8 +78,8 @@ def _version(value: _Json) -> int:
     return int(value["version"])
 
 
-def _offset(data: _Json) -> OffsetCommitValue:
-    return OffsetCommitValue(
+def _offset(data: _Json) -> group_records.OffsetCommitValue:
+    return group_records.OffsetCommitValue(
         offset=int(data["offset"]),
         leader_epoch=int(data.get("leaderEpoch", -1)),
         metadata=str(data.get("metadata", "")),
@@ -94,8 +88,8 @@ def _offset(data: _Json) -> OffsetCommitValue:
     )
 
 
-def _group(data: _Json) -> GroupMetadataValue:
-    return GroupMetadataValue(
+def _group(data: _Json) -> group_records.GroupMetadataValue:
+    return group_records.GroupMetadataValue(
         protocol_type=data["protocolType"],
         generation=int(data["generation"]),
         protocol=data.get("protocol"),
@@ -105,8 +99,8 @@ def _group(data: _Json) -> GroupMetadataValue:
     )
 
 
-def _member(data: _Json) -> MemberMetadata:
-    return MemberMetadata(
+def _member(data: _Json) -> group_records.MemberMetadata:
+    return group_records.MemberMetadata(
         member_id=data["memberId"],
         group_instance_id=data.get("groupInstanceId"),
         client_id=data["clientId"],

@@ -15,15 +15,8 @@ from msgspec import Struct
 from coordinator_sim.errors import UnsupportedVersion
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.catalogue import SpokenMessage
+from coordinator_sim.messages.codec import compiler
 from coordinator_sim.messages.codec.answers import fitted, understood
-from coordinator_sim.messages.codec.compiler import (
-    CLIENT_ID,
-    REQUEST_HEADER,
-    request_reader,
-    request_writer,
-    response_reader,
-    response_writer,
-)
 from coordinator_sim.messages.codec.frame_reader import FrameReader
 
 _HEADER_START: Final = struct.Struct(">hhi")
@@ -56,13 +49,13 @@ def read_header(frame: bytes) -> RequestHeader:
     Raises:
         WireFormatError: the frame ends within the header.
     """
-    reader = FrameReader(frame, REQUEST_HEADER)
-    api_key, api_version, correlation_id = reader.fixed(_HEADER_START, REQUEST_HEADER)
+    reader = FrameReader(frame, compiler.REQUEST_HEADER)
+    api_key, api_version, correlation_id = reader.fixed(_HEADER_START, compiler.REQUEST_HEADER)
     return RequestHeader(
         api_key=api_key,
         api_version=api_version,
         correlation_id=correlation_id,
-        client_id=reader.nullable_text(CLIENT_ID),
+        client_id=reader.nullable_text(compiler.CLIENT_ID),
     )
 
 
@@ -79,7 +72,7 @@ def encode_request(
         DataError: a value that its field's type cannot say.
         UnsupportedVersion: no such version, or one that cannot say what the request holds.
     """
-    return request_writer(request.api_key, version)(correlation_id, client_id, request)
+    return compiler.request_writer(request.api_key, version)(correlation_id, client_id, request)
 
 
 def decode_request(frame: bytes) -> tuple[RequestHeader, Any]:
@@ -90,7 +83,7 @@ def decode_request(frame: bytes) -> tuple[RequestHeader, Any]:
         WireFormatError: the bytes do not parse.
     """
     header = read_header(frame)
-    _, request = request_reader(api_of(header.api_key), header.api_version)(frame)
+    _, request = compiler.request_reader(api_of(header.api_key), header.api_version)(frame)
     return header, request
 
 
@@ -109,7 +102,7 @@ def encode_response(
         DataError: a value that its field's type cannot say.
         UnsupportedVersion: no such version, or one that cannot say the response.
     """
-    write = response_writer(response.api_key, version)
+    write = compiler.response_writer(response.api_key, version)
     return write(correlation_id, fitted(response, version, request))
 
 
@@ -128,5 +121,5 @@ def decode_response(
         UnsupportedVersion: no such API or version.
         WireFormatError: the bytes do not parse, or hold an error code that Kafka does not have.
     """
-    correlation_id, response = response_reader(api, version)(frame)
+    correlation_id, response = compiler.response_reader(api, version)(frame)
     return correlation_id, understood(response, version, request)

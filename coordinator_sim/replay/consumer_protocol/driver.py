@@ -24,17 +24,9 @@ from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.replay.consumer_protocol import players
 from coordinator_sim.replay.consumer_protocol.ledger import Ledger
 from coordinator_sim.replay.consumer_protocol.lives import Departure
-from coordinator_sim.replay.consumer_protocol.players import (
-    HEARTBEAT_VERSION,
-    LEAVE_EPOCH,
-    STEP_ASIDE_EPOCH,
-    Member,
-    Topics,
-    beating,
-    joining,
-)
 from coordinator_sim.replay.course import Absence, Course
 from coordinator_sim.replay.plan import NEVER_MS
 from coordinator_sim.replay.players import NamedIds
@@ -97,8 +89,8 @@ class ConsumerDriver:
 
     def __init__(
         self,
-        members: list[Member],
-        topics: Topics,
+        members: list[players.Member],
+        topics: players.Topics,
         manner: Manner,
         profile: Profile,
         ledger: Ledger,
@@ -125,9 +117,9 @@ class ConsumerDriver:
         self._queue: list[tuple[int, int, int, _Action]] = []
         self._order = 0
         self._now_ms = 0
-        self._tokens: dict[int, Member] = {}
+        self._tokens: dict[int, players.Member] = {}
         self._token = 0
-        self._by_id: dict[str, Member] = {}
+        self._by_id: dict[str, players.Member] = {}
         self._present: dict[str, str] = {}
         self._epoch = 0
         self._is_settled = True
@@ -169,42 +161,44 @@ class ConsumerDriver:
 
     # -- what members do ---------------------------------------------------------------------
 
-    def _join(self, member: Member) -> None:
+    def _join(self, member: players.Member) -> None:
         member.is_live = True
         member.is_reconciling = False
         member.epoch = 0
         self._by_id[member.life.member_id] = member
         self._ledger.opens(self._now_ms)
         manner = self._manner
-        request = joining(member, manner.group_id, manner.rebalance_timeout_ms, manner.assignor)
+        request = players.joining(
+            member, manner.group_id, manner.rebalance_timeout_ms, manner.assignor
+        )
         self._send(member, request)
 
-    def _go(self, member: Member) -> None:
+    def _go(self, member: players.Member) -> None:
         """End a member in its own way."""
         if not member.is_live:
             return
         self._stop(member)
         match member.life.departure:
             case Departure.LEAVES:
-                member.epoch = LEAVE_EPOCH
+                member.epoch = players.LEAVE_EPOCH
             case Departure.STEPS_ASIDE:
-                member.epoch = STEP_ASIDE_EPOCH
+                member.epoch = players.STEP_ASIDE_EPOCH
             case _:
                 return
-        self._send(member, beating(member, self._manner.group_id))
+        self._send(member, players.beating(member, self._manner.group_id))
 
-    def _stop(self, member: Member) -> None:
+    def _stop(self, member: players.Member) -> None:
         """Have a member work on nothing, and act no more."""
         self._ledger.drops(member.key, sorted(member.has), self._now_ms)
         member.has = member.target = frozenset()
         member.is_live = False
         member.turn += 1
 
-    def _beat(self, member: Member, turn: int) -> None:
+    def _beat(self, member: players.Member, turn: int) -> None:
         if member.is_live and member.turn == turn:
-            self._send(member, beating(member, self._manner.group_id))
+            self._send(member, players.beating(member, self._manner.group_id))
 
-    def _reconcile(self, member: Member, turn_of_life: object) -> None:
+    def _reconcile(self, member: players.Member, turn_of_life: object) -> None:
         """Give up and take over at a poll, and acknowledge at once."""
         if not member.is_live or turn_of_life is not member.life or not member.is_reconciling:
             return
@@ -214,23 +208,23 @@ class ConsumerDriver:
         self._ledger.works(member.key, sorted(target - has), self._now_ms)
         member.has = target
         told = self._topics.told(target)
-        self._send(member, beating(member, self._manner.group_id, told))
+        self._send(member, players.beating(member, self._manner.group_id, told))
 
     # -- requests ----------------------------------------------------------------------------
 
-    def _send(self, member: Member, request: ConsumerGroupHeartbeatRequest) -> None:
+    def _send(self, member: players.Member, request: ConsumerGroupHeartbeatRequest) -> None:
         self._token += 1
         self._tokens[self._token] = member
         member.turn += 1
         member.sent_ms = self._now_ms
         context = RequestContext(
-            token=self._token, api_version=HEARTBEAT_VERSION, client_id=member.life.client
+            token=self._token, api_version=players.HEARTBEAT_VERSION, client_id=member.life.client
         )
         self._take(self._coordinator.handle(request, context, self._now_ms))
         if member.is_live:
             self._schedule(member)
 
-    def _schedule(self, member: Member) -> None:
+    def _schedule(self, member: players.Member) -> None:
         """Set a member's next heartbeat: the next one, or the last that keeps its session alive."""
         interval_ms = self._manner.heartbeat_interval_ms
         wait_ms = self._alive_ms if self._is_settled and not member.is_reconciling else interval_ms
@@ -253,7 +247,7 @@ class ConsumerDriver:
                 member.turn += 1
                 self._schedule(member)
 
-    def _answered(self, member: Member, response: ConsumerGroupHeartbeatResponse) -> None:
+    def _answered(self, member: players.Member, response: ConsumerGroupHeartbeatResponse) -> None:
         if not member.is_live:
             return
         error = response.error_code
@@ -327,7 +321,7 @@ class ConsumerDriver:
             case _:
                 pass
 
-    def _return_of(self, member: Member, old_member_id: str) -> None:
+    def _return_of(self, member: players.Member, old_member_id: str) -> None:
         """Note that a static member is back without another target."""
         self._present.pop(old_member_id, None)
         self._present[member.life.member_id] = member.key
@@ -336,7 +330,7 @@ class ConsumerDriver:
         if former is not None:
             self._absent(former, is_dead=False)
 
-    def _absent(self, member: Member, *, is_dead: bool) -> None:
+    def _absent(self, member: players.Member, *, is_dead: bool) -> None:
         goes_ms = member.life.goes_ms
         if goes_ms is not None:
             self.course.absences.append(Absence(member.key, goes_ms, self._now_ms, is_dead))

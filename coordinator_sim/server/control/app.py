@@ -18,18 +18,12 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from coordinator_sim.errors import UNREADABLE_JSON, ConfigError
+from coordinator_sim.server.control import requests
 from coordinator_sim.server.control.access import Access
 from coordinator_sim.server.control.control import Control
 from coordinator_sim.server.control.exposition import exposition
 from coordinator_sim.server.control.models import Health, Json, Problem
 from coordinator_sim.server.control.openapi import document
-from coordinator_sim.server.control.requests import (
-    BadRequest,
-    ControlRequest,
-    NotFound,
-    WaitedInVain,
-    whole_number,
-)
 from coordinator_sim.server.control.routes import ROUTES, ControlRoute
 
 KEEP_ALIVE_S: Final = 15
@@ -85,11 +79,11 @@ def _handler(control: Control, route: ControlRoute) -> Handler:
             answer = route.verb(control, called)
             if isawaitable(answer):
                 answer = await answer
-        except BadRequest as error:
+        except requests.BadRequest as error:
             return problem(400, str(error))
-        except NotFound as error:
+        except requests.NotFound as error:
             return problem(404, str(error))
-        except WaitedInVain as error:
+        except requests.WaitedInVain as error:
             return problem(408, str(error))
         except ConfigError as error:
             return problem(409, str(error))
@@ -103,18 +97,18 @@ def _handler(control: Control, route: ControlRoute) -> Handler:
     return handle
 
 
-async def _call(route: ControlRoute, request: Request) -> ControlRequest:
+async def _call(route: ControlRoute, request: Request) -> requests.ControlRequest:
     body = None
     if route.body is not None:
         try:
             body = msgspec.json.decode(await _body(request) or b"{}", type=route.body)
         except UNREADABLE_JSON as error:
-            raise BadRequest(str(error)) from None
+            raise requests.BadRequest(str(error)) from None
     known = {each.name for each in route.query} | {"access_token"}
     for name in request.query_params:
         if name not in known:
-            raise BadRequest(f"{name}: no such parameter")
-    return ControlRequest(
+            raise requests.BadRequest(f"{name}: no such parameter")
+    return requests.ControlRequest(
         path={name: str(value) for name, value in request.path_params.items()},
         query=dict(request.query_params),
         body=body,
@@ -127,9 +121,9 @@ async def _body(request: Request) -> bytes:
         async for part in request.stream():
             body += part
             if len(body) > MAX_BODY_BYTES:
-                raise BadRequest(f"a body of more than {MAX_BODY_BYTES} bytes")
+                raise requests.BadRequest(f"a body of more than {MAX_BODY_BYTES} bytes")
     except ClientDisconnect:
-        raise BadRequest("the client left within the body") from None
+        raise requests.BadRequest("the client left within the body") from None
     return bytes(body)
 
 
@@ -197,8 +191,8 @@ class _Own:
         after = self._control.feed.last_seq
         if text is not None:
             try:
-                after = whole_number("after", text)
-            except BadRequest as error:
+                after = requests.whole_number("after", text)
+            except requests.BadRequest as error:
                 return problem(400, str(error))
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(self._stream(after), media_type=_EVENTS, headers=headers)

@@ -23,25 +23,7 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from coordinator_sim.runs.ownership import CONNECT
-from coordinator_sim.server.control.epoch_views import (
-    Found,
-    described_epoch_group,
-    epoch_group_ids,
-    epoch_members,
-    epoch_summary,
-)
-from coordinator_sim.server.control.models import (
-    AdvanceView,
-    ClockView,
-    DeadlineView,
-    GroupSummary,
-    GroupView,
-    MemberView,
-    OffsetView,
-    ParkedView,
-    PartitionView,
-    TopicView,
-)
+from coordinator_sim.server.control import epoch_views, models
 from coordinator_sim.server.timekeeper import Timekeeper
 from coordinator_sim.trace.epoch_records import CONSUMER
 
@@ -53,19 +35,19 @@ _PHASES: Final = {"JoinGroup": TimerKind.JOIN, "SyncGroup": TimerKind.SYNC}
 # -- topics --------------------------------------------------------------------------------
 
 
-def topic_views(cluster: Cluster) -> tuple[TopicView, ...]:
+def topic_views(cluster: Cluster) -> tuple[models.TopicView, ...]:
     """Every topic, in order of creation."""
     return tuple(topic_view(cluster, each) for each in cluster.image.topics.values())
 
 
-def topic_view(cluster: Cluster, topic: TopicState) -> TopicView:
+def topic_view(cluster: Cluster, topic: TopicState) -> models.TopicView:
     """One topic."""
-    return TopicView(
+    return models.TopicView(
         name=topic.name,
         topic_id=base64.urlsafe_b64encode(topic.topic_id).decode().rstrip("="),
         internal=topic.name in INTERNAL_TOPICS,
         partitions=tuple(
-            PartitionView(
+            models.PartitionView(
                 partition=index,
                 leader_id=state.leader_id,
                 leader_epoch=state.leader_epoch,
@@ -91,38 +73,38 @@ def end_offset(cluster: Cluster, topic: str, partition: int) -> int | None:
 # -- groups --------------------------------------------------------------------------------
 
 
-def group_summaries(cluster: Cluster) -> tuple[GroupSummary, ...]:
+def group_summaries(cluster: Cluster) -> tuple[models.GroupSummary, ...]:
     """Every group, sorted by its id."""
     found = [_summary(cluster, broker, group) for broker, group in _groups(cluster)]
-    for group_id in epoch_group_ids(cluster):
-        described = described_epoch_group(cluster, group_id)
+    for group_id in epoch_views.epoch_group_ids(cluster):
+        described = epoch_views.described_epoch_group(cluster, group_id)
         if described is not None:
-            found.append(epoch_summary(cluster, described))
+            found.append(epoch_views.epoch_summary(cluster, described))
     return tuple(sorted(found, key=lambda each: each.group_id))
 
 
 def group_count(cluster: Cluster) -> int:
     """Number of groups."""
     classic = sum(len(each.coordinator.group_ids()) for each in cluster.groups.living.values())
-    return classic + len(epoch_group_ids(cluster))
+    return classic + len(epoch_views.epoch_group_ids(cluster))
 
 
-def group_view(cluster: Cluster, group_id: str) -> GroupView | None:
+def group_view(cluster: Cluster, group_id: str) -> models.GroupView | None:
     """A group with its members and offsets; None when no coordinator knows it."""
     found = _found(cluster, group_id)
     if found is not None:
         return _full(cluster, *found)
-    described = described_epoch_group(cluster, group_id)
+    described = epoch_views.described_epoch_group(cluster, group_id)
     return None if described is None else _full_epochs(cluster, described)
 
 
-def group_summary(cluster: Cluster, group_id: str) -> GroupSummary | None:
+def group_summary(cluster: Cluster, group_id: str) -> models.GroupSummary | None:
     """A group in short, at a cost independent of a classic one's members; None if unknown."""
     found = _found(cluster, group_id)
     if found is not None:
         return _summary(cluster, *found)
-    described = described_epoch_group(cluster, group_id)
-    return None if described is None else epoch_summary(cluster, described)
+    described = epoch_views.described_epoch_group(cluster, group_id)
+    return None if described is None else epoch_views.epoch_summary(cluster, described)
 
 
 def _found(cluster: Cluster, group_id: str) -> tuple[Broker, Group] | None:
@@ -141,8 +123,8 @@ def _groups(cluster: Cluster) -> Iterator[tuple[Broker, Group]]:
                 yield broker, group
 
 
-def _summary(cluster: Cluster, broker: Broker, group: Group) -> GroupSummary:
-    return GroupSummary(
+def _summary(cluster: Cluster, broker: Broker, group: Group) -> models.GroupSummary:
+    return models.GroupSummary(
         group_id=group.group_id,
         state=state_name(group.state, cluster.settings.profile),
         generation=group.generation_id,
@@ -155,30 +137,33 @@ def _summary(cluster: Cluster, broker: Broker, group: Group) -> GroupSummary:
     )
 
 
-def _full(cluster: Cluster, broker: Broker, group: Group) -> GroupView:
+def _full(cluster: Cluster, broker: Broker, group: Group) -> models.GroupView:
     members = tuple(_member(group, each) for each in group.ordered())
     return _with_members(cluster, broker, _summary(cluster, broker, group), members)
 
 
-def _full_epochs(cluster: Cluster, found: Found) -> GroupView:
-    members = epoch_members(cluster, found)
-    return _with_members(cluster, found.broker, epoch_summary(cluster, found), members)
+def _full_epochs(cluster: Cluster, found: epoch_views.Found) -> models.GroupView:
+    members = epoch_views.epoch_members(cluster, found)
+    return _with_members(cluster, found.broker, epoch_views.epoch_summary(cluster, found), members)
 
 
 def _with_members(
-    cluster: Cluster, broker: Broker, summary: GroupSummary, members: tuple[MemberView, ...]
-) -> GroupView:
+    cluster: Cluster,
+    broker: Broker,
+    summary: models.GroupSummary,
+    members: tuple[models.MemberView, ...],
+) -> models.GroupView:
     owners = {owned: each.member_id for each in members for owned in each.assignment}
-    return GroupView(
+    return models.GroupView(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
         members=members,
         offsets=tuple(_offsets(cluster, broker, summary.group_id, owners)),
     )
 
 
-def _member(group: Group, member: Member) -> MemberView:
+def _member(group: Group, member: Member) -> models.MemberView:
     session = member.session
-    return MemberView(
+    return models.MemberView(
         member_id=member.member_id,
         group_instance_id=member.group_instance_id,
         client_id=member.client_id,
@@ -222,11 +207,11 @@ def owned_names(protocol_type: str | None, assignment: bytes) -> tuple[str, ...]
 
 def _offsets(
     cluster: Cluster, broker: Broker, group_id: str, owners: dict[str, str]
-) -> Iterator[OffsetView]:
+) -> Iterator[models.OffsetView]:
     for topic in _fetched(broker, group_id, cluster.latest.group_ms):
         for each in sorted(topic.partitions, key=lambda each: each.partition_index):
             end = end_offset(cluster, topic.name, each.partition_index)
-            yield OffsetView(
+            yield models.OffsetView(
                 topic=topic.name,
                 partition=each.partition_index,
                 offset=each.committed_offset,
@@ -254,7 +239,7 @@ def _fetched(broker: Broker, group_id: str, now_ms: int) -> list[OffsetFetchResp
 # -- time ----------------------------------------------------------------------------------
 
 
-def parked_views(cluster: Cluster, now_ms: int) -> tuple[ParkedView, ...]:
+def parked_views(cluster: Cluster, now_ms: int) -> tuple[models.ParkedView, ...]:
     """Every parked request of a member, with its deadline."""
     found = []
     deadlines = {
@@ -270,7 +255,7 @@ def parked_views(cluster: Cluster, now_ms: int) -> tuple[ParkedView, ...]:
             kind = _PHASES[api]
             deadline_ms = deadlines.get((broker.broker_id, group.group_id, kind))
             found.append(
-                ParkedView(
+                models.ParkedView(
                     group_id=group.group_id,
                     member_id=member.member_id,
                     api=api,
@@ -282,7 +267,7 @@ def parked_views(cluster: Cluster, now_ms: int) -> tuple[ParkedView, ...]:
     return tuple(found)
 
 
-def deadline_views(cluster: Cluster, now_ms: int) -> tuple[DeadlineView, ...]:
+def deadline_views(cluster: Cluster, now_ms: int) -> tuple[models.DeadlineView, ...]:
     """The deadlines of all group coordinators, the earliest first."""
     found = [
         _deadline(broker.broker_id, timer, now_ms)
@@ -292,8 +277,8 @@ def deadline_views(cluster: Cluster, now_ms: int) -> tuple[DeadlineView, ...]:
     return tuple(sorted(found, key=lambda each: each.deadline_ms))
 
 
-def _deadline(broker_id: int, timer: Timer, now_ms: int) -> DeadlineView:
-    return DeadlineView(
+def _deadline(broker_id: int, timer: Timer, now_ms: int) -> models.DeadlineView:
+    return models.DeadlineView(
         broker_id=broker_id,
         kind=timer.key.kind.value,
         group_id=timer.key.group_id,
@@ -303,17 +288,19 @@ def _deadline(broker_id: int, timer: Timer, now_ms: int) -> DeadlineView:
     )
 
 
-def clock_view(cluster: Cluster, keeper: Timekeeper, now: Instants) -> ClockView:
+def clock_view(cluster: Cluster, keeper: Timekeeper, now: Instants) -> models.ClockView:
     """Both clocks."""
     advance = keeper.under_way
-    return ClockView(
+    return models.ClockView(
         clock=keeper.clock.name,
         group_ms=now.group_ms,
         wall_ms=now.wall_ms,
         next_deadline_ms=cluster.exact_group_deadline_ms(),
         advance=None
         if advance is None
-        else AdvanceView(from_ms=advance.from_ms, target_ms=advance.target_ms, now_ms=now.group_ms),
+        else models.AdvanceView(
+            from_ms=advance.from_ms, target_ms=advance.target_ms, now_ms=now.group_ms
+        ),
     )
 
 

@@ -9,47 +9,7 @@ from coordinator_sim.errors import ScenarioError
 from coordinator_sim.kafka.api_keys import GROUP_APIS, ApiKey
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.roles import ROLES
-from coordinator_sim.sim.scenario.checks import (
-    MAX_PARTITIONS,
-    MAX_TIME_MS,
-    added_connectors,
-    check_name_of_topic,
-    known,
-    within,
-)
-from coordinator_sim.sim.scenario.happenings import (
-    AddConnector,
-    AddPartitions,
-    ChangeSubscription,
-    ChangeTaskCount,
-    ClusterHappening,
-    ConnectorHappening,
-    CrashBroker,
-    CrashMember,
-    CreateTopic,
-    DegradeNetwork,
-    DelayResponse,
-    DropResponse,
-    DuplicateResponse,
-    FailOffsetsReads,
-    FailWork,
-    Happening,
-    HoldReplication,
-    LagConfigTopic,
-    MoveCoordinator,
-    PartitionNetwork,
-    PauseBroker,
-    PauseMember,
-    RemoveConnector,
-    ReorderResponses,
-    ResponseHappening,
-    RestartMember,
-    RestRequest,
-    SetClock,
-    SlowPoll,
-    StartMember,
-    StopMember,
-)
+from coordinator_sim.sim.scenario import checks, happenings
 from coordinator_sim.sim.scenario.settings import int_setting, unknown_setting
 from coordinator_sim.sim.scenario.unchecked import UncheckedScenario
 from coordinator_sim.sim.scenario.world import (
@@ -82,7 +42,7 @@ DEFAULT_OFFSETS_PARTITIONS: Final = 50
 """Default of `offsets.topic.num.partitions`."""
 
 
-def check_happening(scenario: UncheckedScenario, happening: Happening) -> None:
+def check_happening(scenario: UncheckedScenario, happening: happenings.Happening) -> None:
     """Refuse a happening that the scenario's world cannot have.
 
     Raises:
@@ -90,28 +50,38 @@ def check_happening(scenario: UncheckedScenario, happening: Happening) -> None:
         ConfigError: a setting is unknown.
     """
     kind = type(happening).__name__
-    within(f"at_ms of {kind}", happening.at_ms, 0, scenario.duration_ms)
+    checks.within(f"at_ms of {kind}", happening.at_ms, 0, scenario.duration_ms)
     match happening:
-        case StopMember() | CrashMember():
+        case happenings.StopMember() | happenings.CrashMember():
             _check_member(scenario, happening.member)
-        case StartMember():
+        case happenings.StartMember():
             _check_start(scenario, happening)
-        case RestartMember():
+        case happenings.RestartMember():
             _check_start(scenario, happening)
-            within(f"down_ms of {kind}", happening.down_ms, 0, MAX_TIME_MS)
-        case PauseMember() | SlowPoll():
-            is_slow = isinstance(happening, SlowPoll)
+            checks.within(f"down_ms of {kind}", happening.down_ms, 0, checks.MAX_TIME_MS)
+        case happenings.PauseMember() | happenings.SlowPoll():
+            is_slow = isinstance(happening, happenings.SlowPoll)
             (_check_member if is_slow else _check_process)(scenario, happening.member)
-            within(f"for_ms of {kind}", happening.for_ms, 1, MAX_TIME_MS)
-        case SetClock():
+            checks.within(f"for_ms of {kind}", happening.for_ms, 1, checks.MAX_TIME_MS)
+        case happenings.SetClock():
             _check_clock(scenario, happening)
-        case DropResponse() | DelayResponse() | DuplicateResponse() | ReorderResponses():
+        case (
+            happenings.DropResponse()
+            | happenings.DelayResponse()
+            | happenings.DuplicateResponse()
+            | happenings.ReorderResponses()
+        ):
             _check_response(scenario, happening)
-        case LagConfigTopic() | RestRequest():
+        case happenings.LagConfigTopic() | happenings.RestRequest():
             _check_worker(scenario, happening)
-        case ChangeSubscription():
+        case happenings.ChangeSubscription():
             _check_subscription(scenario, happening)
-        case AddConnector() | RemoveConnector() | ChangeTaskCount() | FailWork():
+        case (
+            happenings.AddConnector()
+            | happenings.RemoveConnector()
+            | happenings.ChangeTaskCount()
+            | happenings.FailWork()
+        ):
             _check_connector(scenario, happening)
         case _:
             _check_world_happening(scenario, happening)
@@ -119,52 +89,54 @@ def check_happening(scenario: UncheckedScenario, happening: Happening) -> None:
 
 def _check_world_happening(
     scenario: UncheckedScenario,
-    happening: ClusterHappening,
+    happening: happenings.ClusterHappening,
 ) -> None:
     match happening:
-        case PartitionNetwork():
+        case happenings.PartitionNetwork():
             _check_cut(scenario, happening)
-        case DegradeNetwork():
+        case happenings.DegradeNetwork():
             _check_degradation(scenario, happening)
-        case MoveCoordinator():
+        case happenings.MoveCoordinator():
             _check_move(scenario, happening)
-        case HoldReplication():
+        case happenings.HoldReplication():
             _check_offsets_partition(scenario, happening)
-            within("for_ms of HoldReplication", happening.for_ms, 1, MAX_TIME_MS)
-        case PauseBroker() | CrashBroker() | FailOffsetsReads():
+            checks.within("for_ms of HoldReplication", happening.for_ms, 1, checks.MAX_TIME_MS)
+        case happenings.PauseBroker() | happenings.CrashBroker() | happenings.FailOffsetsReads():
             kind = type(happening).__name__
-            within(f"broker of {kind}", happening.broker, 1, scenario.brokers)
-            within(f"for_ms of {kind}", happening.for_ms, 1, MAX_TIME_MS)
-            if isinstance(happening, FailOffsetsReads):
+            checks.within(f"broker of {kind}", happening.broker, 1, scenario.brokers)
+            checks.within(f"for_ms of {kind}", happening.for_ms, 1, checks.MAX_TIME_MS)
+            if isinstance(happening, happenings.FailOffsetsReads):
                 _check_prefix(scenario, happening.prefix)
-        case AddPartitions():
-            known("topic", happening.topic, scenario.partitions_by_topic)
+        case happenings.AddPartitions():
+            checks.known("topic", happening.topic, scenario.partitions_by_topic)
             before = scenario.partitions_by_topic[happening.topic]
-            within(f"to of AddPartitions {happening.topic!r}", happening.to, before, 10**6)
-        case CreateTopic():
+            checks.within(f"to of AddPartitions {happening.topic!r}", happening.to, before, 10**6)
+        case happenings.CreateTopic():
             if happening.topic in scenario.partitions_by_topic:
                 raise ScenarioError(f"topic {happening.topic!r} is there from the start: rename it")
-            check_name_of_topic(happening.topic)
+            checks.check_name_of_topic(happening.topic)
             name = f"partitions of CreateTopic {happening.topic!r}"
-            within(name, happening.partitions, 1, MAX_PARTITIONS)
+            checks.within(name, happening.partitions, 1, checks.MAX_PARTITIONS)
 
 
 def _check_member(scenario: UncheckedScenario, member: str) -> None:
-    known("member", member, scenario.groups_by_member)
+    checks.known("member", member, scenario.groups_by_member)
 
 
 def _check_process(scenario: UncheckedScenario, name: str) -> None:
-    known("member", name, scenario.known_processes)
+    checks.known("member", name, scenario.known_processes)
 
 
-def _check_start(scenario: UncheckedScenario, happening: StartMember | RestartMember) -> None:
+def _check_start(
+    scenario: UncheckedScenario, happening: happenings.StartMember | happenings.RestartMember
+) -> None:
     _check_member(scenario, happening.member)
     for name in happening.settings:
         if name not in names_read_by(scenario.group_of(happening.member)):
             raise unknown_setting(name)
 
 
-def _check_response(scenario: UncheckedScenario, happening: ResponseHappening) -> None:
+def _check_response(scenario: UncheckedScenario, happening: happenings.ResponseHappening) -> None:
     kind = type(happening).__name__
     if happening.member is not None:
         _check_member(scenario, happening.member)
@@ -173,27 +145,28 @@ def _check_response(scenario: UncheckedScenario, happening: ResponseHappening) -
     elif happening.group_id is None or happening.role is None:
         raise ScenarioError(f"{kind} needs a member, or a group_id and a role of {'/'.join(ROLES)}")
     else:
-        known("group", happening.group_id, scenario.known_groups)
+        checks.known("group", happening.group_id, scenario.known_groups)
         if happening.role not in ROLES:
             raise ScenarioError(f"role of {kind}={happening.role!r}: use {' or '.join(ROLES)}")
-    within(f"count of {kind}", happening.count, 1, MAX_PARTITIONS)
+    checks.within(f"count of {kind}", happening.count, 1, checks.MAX_PARTITIONS)
     spoken = GROUP_APIS | {ApiKey.CONSUMER_GROUP_HEARTBEAT}
-    known("api", happening.api, [api.name for api in ApiKey if api in spoken])
+    checks.known("api", happening.api, [api.name for api in ApiKey if api in spoken])
     if happening.role is not None and happening.api not in _APIS_OF_ROLES:
         raise ScenarioError(
             f"api of {kind}={happening.api!r}: nobody has a role when it is answered; use one of "
             f"{', '.join(_APIS_OF_ROLES)}, or a member"
         )
-    if isinstance(happening, DelayResponse):
-        within("by_ms of DelayResponse", happening.by_ms, 1, MAX_TIME_MS)
-    if isinstance(happening, ReorderResponses):
-        within("within_ms of ReorderResponses", happening.within_ms, 1, MAX_TIME_MS)
-    if isinstance(happening, DuplicateResponse | ReorderResponses):
+    if isinstance(happening, happenings.DelayResponse):
+        checks.within("by_ms of DelayResponse", happening.by_ms, 1, checks.MAX_TIME_MS)
+    if isinstance(happening, happenings.ReorderResponses):
+        checks.within("within_ms of ReorderResponses", happening.within_ms, 1, checks.MAX_TIME_MS)
+    if isinstance(happening, happenings.DuplicateResponse | happenings.ReorderResponses):
         _check_api_of_member(scenario, happening)
 
 
 def _check_api_of_member(
-    scenario: UncheckedScenario, happening: DuplicateResponse | ReorderResponses
+    scenario: UncheckedScenario,
+    happening: happenings.DuplicateResponse | happenings.ReorderResponses,
 ) -> None:
     """Refuse responses to clients that the simulator does not model so far: a worker's others."""
     kind, member = type(happening).__name__, happening.member
@@ -207,7 +180,9 @@ def _check_api_of_member(
         )
 
 
-def _check_one_end(scenario: UncheckedScenario, happening: SetClock | DegradeNetwork) -> None:
+def _check_one_end(
+    scenario: UncheckedScenario, happening: happenings.SetClock | happenings.DegradeNetwork
+) -> None:
     if (happening.member is None) == (happening.broker is None):
         kind = type(happening).__name__
         raise ScenarioError(f"{kind} needs a member or a broker, and not both")
@@ -215,86 +190,97 @@ def _check_one_end(scenario: UncheckedScenario, happening: SetClock | DegradeNet
 
 
 def _check_ends(
-    scenario: UncheckedScenario, happening: SetClock | DegradeNetwork | PartitionNetwork
+    scenario: UncheckedScenario,
+    happening: happenings.SetClock | happenings.DegradeNetwork | happenings.PartitionNetwork,
 ) -> None:
     if happening.member is not None:
         _check_process(scenario, happening.member)
     if happening.broker is not None:
-        within(f"broker of {type(happening).__name__}", happening.broker, 1, scenario.brokers)
+        checks.within(
+            f"broker of {type(happening).__name__}", happening.broker, 1, scenario.brokers
+        )
 
 
-def _check_clock(scenario: UncheckedScenario, happening: SetClock) -> None:
+def _check_clock(scenario: UncheckedScenario, happening: happenings.SetClock) -> None:
     _check_one_end(scenario, happening)
-    within("skew_ms of SetClock", happening.skew_ms, -MAX_SKEW_MS, MAX_SKEW_MS)
+    checks.within("skew_ms of SetClock", happening.skew_ms, -MAX_SKEW_MS, MAX_SKEW_MS)
     if happening.at_ms + happening.skew_ms < 0:
         raise ScenarioError(
             f"skew_ms of SetClock={happening.skew_ms} at {happening.at_ms} ms: a clock shows "
             f"nothing before the run's start; use {-happening.at_ms} or more"
         )
-    within("drift_ppm of SetClock", happening.drift_ppm, -MAX_DRIFT_PPM, MAX_DRIFT_PPM)
+    checks.within("drift_ppm of SetClock", happening.drift_ppm, -MAX_DRIFT_PPM, MAX_DRIFT_PPM)
 
 
-def _check_worker(scenario: UncheckedScenario, happening: LagConfigTopic | RestRequest) -> None:
+def _check_worker(
+    scenario: UncheckedScenario, happening: happenings.LagConfigTopic | happenings.RestRequest
+) -> None:
     _check_member(scenario, happening.member)
     is_worker = isinstance(scenario.group_of(happening.member), ConnectGroupSpec)
-    if isinstance(happening, LagConfigTopic):
+    if isinstance(happening, happenings.LagConfigTopic):
         if not is_worker:
             raise ScenarioError(
                 f"{happening.member!r} is a consumer: only Connect workers read a config topic"
             )
-        within("for_ms of LagConfigTopic", happening.for_ms, 1, MAX_TIME_MS)
+        checks.within("for_ms of LagConfigTopic", happening.for_ms, 1, checks.MAX_TIME_MS)
         return
     if not is_worker:
         raise ScenarioError(f"{happening.member!r} is a consumer: only Connect workers serve REST")
-    known("method", happening.method, list(REST_METHODS))
+    checks.known("method", happening.method, list(REST_METHODS))
     if not happening.target.startswith("/"):
         raise ScenarioError(f"target of RestRequest={happening.target!r}: must begin with /")
 
 
 def _group(scenario: UncheckedScenario, group_id: str) -> GroupSpec:
-    known("group", group_id, [group.group_id for group in scenario.groups])
+    checks.known("group", group_id, [group.group_id for group in scenario.groups])
     return next(group for group in scenario.groups if group.group_id == group_id)
 
 
-def _check_subscription(scenario: UncheckedScenario, happening: ChangeSubscription) -> None:
+def _check_subscription(
+    scenario: UncheckedScenario, happening: happenings.ChangeSubscription
+) -> None:
     _check_member(scenario, happening.member)
     if not isinstance(scenario.group_of(happening.member), ConsumerGroupSpec):
         raise ScenarioError(f"{happening.member!r} is a Connect worker: only consumers subscribe")
     if not happening.topics:
         raise ScenarioError("ChangeSubscription without topics: name one, or stop the member")
     for topic in happening.topics:
-        known("topic", topic, [spec.name for spec in scenario.topics])
+        checks.known("topic", topic, [spec.name for spec in scenario.topics])
 
 
-def _check_connector(scenario: UncheckedScenario, happening: ConnectorHappening) -> None:
+def _check_connector(scenario: UncheckedScenario, happening: happenings.ConnectorHappening) -> None:
     group = _group(scenario, happening.group_id)
     if not isinstance(group, ConnectGroupSpec):
         raise ScenarioError(f"group {group.group_id!r} is no Connect cluster: it has no connectors")
-    added = added_connectors(scenario, group)
-    if isinstance(happening, AddConnector):
+    added = checks.added_connectors(scenario, group)
+    if isinstance(happening, happenings.AddConnector):
         if happening.connector in group.connectors:
             raise ScenarioError(
                 f"connector {happening.connector!r} exists from the start: use ChangeTaskCount"
             )
     else:
-        known("connector", happening.connector, [*group.connectors, *added])
-    if isinstance(happening, FailWork):
-        within(f"task of {happening.connector!r}", happening.task or 0, 0, MAX_PARTITIONS)
-    elif not isinstance(happening, RemoveConnector):
-        within(f"tasks of {happening.connector!r}", happening.tasks, 0, MAX_PARTITIONS)
+        checks.known("connector", happening.connector, [*group.connectors, *added])
+    if isinstance(happening, happenings.FailWork):
+        checks.within(
+            f"task of {happening.connector!r}", happening.task or 0, 0, checks.MAX_PARTITIONS
+        )
+    elif not isinstance(happening, happenings.RemoveConnector):
+        checks.within(
+            f"tasks of {happening.connector!r}", happening.tasks, 0, checks.MAX_PARTITIONS
+        )
 
 
-def _check_cut(scenario: UncheckedScenario, happening: PartitionNetwork) -> None:
+def _check_cut(scenario: UncheckedScenario, happening: happenings.PartitionNetwork) -> None:
     if happening.member is None and happening.broker is None:
         raise ScenarioError("PartitionNetwork names neither member nor broker: give one")
     _check_ends(scenario, happening)
-    within("for_ms of PartitionNetwork", happening.for_ms, 1, MAX_TIME_MS)
+    checks.within("for_ms of PartitionNetwork", happening.for_ms, 1, checks.MAX_TIME_MS)
 
 
-def _check_degradation(scenario: UncheckedScenario, happening: DegradeNetwork) -> None:
+def _check_degradation(scenario: UncheckedScenario, happening: happenings.DegradeNetwork) -> None:
     _check_one_end(scenario, happening)
-    within("latency_ms of DegradeNetwork", happening.latency_ms, 1, MAX_TIME_MS)
-    within("for_ms of DegradeNetwork", happening.for_ms, 1, MAX_TIME_MS)
+    checks.within("latency_ms of DegradeNetwork", happening.latency_ms, 1, checks.MAX_TIME_MS)
+    checks.within("for_ms of DegradeNetwork", happening.for_ms, 1, checks.MAX_TIME_MS)
 
 
 def _check_prefix(scenario: UncheckedScenario, prefix: str) -> None:
@@ -317,20 +303,20 @@ def _offsets_partitions(scenario: UncheckedScenario) -> int:
     )
 
 
-def _check_move(scenario: UncheckedScenario, happening: MoveCoordinator) -> None:
+def _check_move(scenario: UncheckedScenario, happening: happenings.MoveCoordinator) -> None:
     _check_offsets_partition(scenario, happening)
     if happening.to_broker is not None:
-        within("to_broker of MoveCoordinator", happening.to_broker, 1, scenario.brokers)
+        checks.within("to_broker of MoveCoordinator", happening.to_broker, 1, scenario.brokers)
 
 
 def _check_offsets_partition(
-    scenario: UncheckedScenario, happening: MoveCoordinator | HoldReplication
+    scenario: UncheckedScenario, happening: happenings.MoveCoordinator | happenings.HoldReplication
 ) -> None:
     kind = type(happening).__name__
     if (happening.group_id is None) == (happening.partition is None):
         raise ScenarioError(f"{kind} needs a group_id or a partition, and not both")
     if happening.group_id is not None:
-        known("group", happening.group_id, scenario.known_groups)
+        checks.known("group", happening.group_id, scenario.known_groups)
     if happening.partition is not None:
         last = _offsets_partitions(scenario) - 1
-        within(f"partition of {kind}", happening.partition, 0, last)
+        checks.within(f"partition of {kind}", happening.partition, 0, last)

@@ -6,17 +6,10 @@ from msgspec import Struct
 
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.kafka.releases import RELEASES
+from coordinator_sim.sim.scenario import world
 from coordinator_sim.sim.scenario.happenings import Happening, end_of
 from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim.sim.scenario.workloads import WorkloadTask, process_names
-from coordinator_sim.sim.scenario.world import (
-    GroupSpec,
-    MemberSpec,
-    NetworkSpec,
-    TopicSpec,
-    describes_work,
-    members_of,
-)
 
 
 class TaskWindow(Struct, frozen=True):
@@ -61,13 +54,13 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     title: str
     story: str
     duration_ms: int
-    topics: tuple[TopicSpec, ...] = ()
-    groups: tuple[GroupSpec, ...] = ()
+    topics: tuple[world.TopicSpec, ...] = ()
+    groups: tuple[world.GroupSpec, ...] = ()
     happenings: tuple[Happening, ...] = ()
     brokers: int = 3
     profile: str = RELEASES[-1]
     broker_settings: dict[str, str] = {}
-    network: NetworkSpec = NetworkSpec()
+    network: world.NetworkSpec = world.NetworkSpec()
     load_ms: int = 50
     failover_ms: int = 1_000
     traces_work: bool = False
@@ -75,9 +68,9 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     tasks: tuple[TaskWindow, ...] = ()
     workloads: tuple[WorkloadTask, ...] = ()
 
-    def members(self) -> tuple[MemberSpec, ...]:
+    def members(self) -> tuple[world.MemberSpec, ...]:
         """Return every consumer and worker, group by group."""
-        return tuple(member for group in self.groups for member in members_of(group))
+        return tuple(member for group in self.groups for member in world.members_of(group))
 
     def processes(self) -> list[str]:
         """Return the names of all members, and of the processes of workloads."""
@@ -87,12 +80,12 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     # and many happenings is checked in linear time.
 
     @cached_property
-    def groups_by_member(self) -> dict[str, GroupSpec]:
+    def groups_by_member(self) -> dict[str, world.GroupSpec]:
         """Every member's name, with its group."""
-        return {spec.name: group for group in self.groups for spec in members_of(group)}
+        return {spec.name: group for group in self.groups for spec in world.members_of(group)}
 
     @cached_property
-    def members_by_name(self) -> dict[str, MemberSpec]:
+    def members_by_name(self) -> dict[str, world.MemberSpec]:
         """Every consumer and worker, by its name."""
         return {spec.name: spec for spec in self.members()}
 
@@ -119,9 +112,9 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def counts_work(self) -> bool:
         """Whether the trace records processed records: on request, or where work is described."""
-        return self.traces_work or any(describes_work(group) for group in self.groups)
+        return self.traces_work or any(world.describes_work(group) for group in self.groups)
 
-    def group_of(self, member: str) -> GroupSpec:
+    def group_of(self, member: str) -> world.GroupSpec:
         """Return the group of the member of that name.
 
         Raises:

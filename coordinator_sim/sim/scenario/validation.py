@@ -13,15 +13,7 @@ from coordinator_sim.clients.config import CLASSIC, CONSUMER
 from coordinator_sim.clients.consumer_models import NEW_CLIENTS
 from coordinator_sim.errors import INVALID_PATTERN, ConfigError, ScenarioError
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.sim.scenario.checks import (
-    MAX_PARTITIONS,
-    MAX_TIME_MS,
-    added_connectors,
-    check_name_of_topic,
-    known,
-    unique,
-    within,
-)
+from coordinator_sim.sim.scenario import checks, world
 from coordinator_sim.sim.scenario.happening_checks import check_happening
 from coordinator_sim.sim.scenario.happenings import RestartMember, StartMember
 from coordinator_sim.sim.scenario.quantiles import check_table
@@ -37,21 +29,6 @@ from coordinator_sim.sim.scenario.work import (
     check_commits,
     check_connector_work,
     check_processing,
-)
-from coordinator_sim.sim.scenario.world import (
-    ConnectGroupSpec,
-    ConstantLatency,
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    GroupSpec,
-    InternalTopicsSpec,
-    LatencyLaw,
-    OffsetHistory,
-    TableLatency,
-    UniformLatency,
-    members_of,
-    with_member_settings,
-    with_new_configuration,
 )
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -78,10 +55,10 @@ def check_scenario(scenario: UncheckedScenario) -> None:
             f"name {scenario.name!r}: must be 1 to 200 letters, digits, '.', '_' and '-', "
             "the first a letter or digit; it names the run's directory"
         )
-    within("duration_ms", scenario.duration_ms, 1, MAX_TIME_MS)
-    within("brokers", scenario.brokers, 1, MAX_BROKERS)
-    within("load_ms", scenario.load_ms, 0, MAX_TIME_MS)
-    within("failover_ms", scenario.failover_ms, 0, MAX_TIME_MS)
+    checks.within("duration_ms", scenario.duration_ms, 1, checks.MAX_TIME_MS)
+    checks.within("brokers", scenario.brokers, 1, MAX_BROKERS)
+    checks.within("load_ms", scenario.load_ms, 0, checks.MAX_TIME_MS)
+    checks.within("failover_ms", scenario.failover_ms, 0, checks.MAX_TIME_MS)
     profile_named(scenario.profile)
     check_settings(Scope.BROKER, scenario.broker_settings)
     _check_latency("network.latency", scenario.network.latency)
@@ -97,66 +74,70 @@ def check_scenario(scenario: UncheckedScenario) -> None:
             # A group of this member alone, with these settings, is checked like any other.
             group = _alone(scenario, happening.member)
             changed = (
-                with_new_configuration(group, happening.settings)
-                if isinstance(group, ConsumerGroupSpec)
-                else with_member_settings(group, happening.settings)
+                world.with_new_configuration(group, happening.settings)
+                if isinstance(group, world.ConsumerGroupSpec)
+                else world.with_member_settings(group, happening.settings)
             )
             _check_group(scenario, changed)
 
 
-def _alone(scenario: UncheckedScenario, name: str) -> GroupSpec:
+def _alone(scenario: UncheckedScenario, name: str) -> world.GroupSpec:
     """The group of a member, without the others."""
     group, spec = scenario.group_of(name), scenario.members_by_name[name]
-    field = "members" if isinstance(group, ConsumerGroupSpec) else "workers"
+    field = "members" if isinstance(group, world.ConsumerGroupSpec) else "workers"
     return msgspec.structs.replace(group, **{field: (spec,)})
 
 
-def _check_latency(name: str, latency: LatencyLaw) -> None:
+def _check_latency(name: str, latency: world.LatencyLaw) -> None:
     match latency:
-        case ConstantLatency(us=us):
-            within(f"{name}.us", us, 0, MAX_TIME_MS)
-        case UniformLatency(low_us=low_us, high_us=high_us):
-            within(f"{name}.low_us", low_us, 0, MAX_TIME_MS)
-            within(f"{name}.high_us", high_us, low_us, MAX_TIME_MS)
-        case TableLatency(quantiles_us=quantiles):
-            check_table(f"{name}.quantiles_us", quantiles, 0, MAX_TIME_MS)
+        case world.ConstantLatency(us=us):
+            checks.within(f"{name}.us", us, 0, checks.MAX_TIME_MS)
+        case world.UniformLatency(low_us=low_us, high_us=high_us):
+            checks.within(f"{name}.low_us", low_us, 0, checks.MAX_TIME_MS)
+            checks.within(f"{name}.high_us", high_us, low_us, checks.MAX_TIME_MS)
+        case world.TableLatency(quantiles_us=quantiles):
+            check_table(f"{name}.quantiles_us", quantiles, 0, checks.MAX_TIME_MS)
 
 
 def _check_topics(scenario: UncheckedScenario) -> None:
-    unique("topic", [topic.name for topic in scenario.topics])
+    checks.unique("topic", [topic.name for topic in scenario.topics])
     for topic in scenario.topics:
-        check_name_of_topic(topic.name)
-        within(f"partitions of topic {topic.name!r}", topic.partitions, 1, MAX_PARTITIONS)
-        within(f"records_per_s of topic {topic.name!r}", topic.records_per_s, 0, 10**9)
+        checks.check_name_of_topic(topic.name)
+        checks.within(
+            f"partitions of topic {topic.name!r}", topic.partitions, 1, checks.MAX_PARTITIONS
+        )
+        checks.within(f"records_per_s of topic {topic.name!r}", topic.records_per_s, 0, 10**9)
 
 
 def _check_groups(scenario: UncheckedScenario) -> None:
-    unique("group", [group.group_id for group in scenario.groups])
-    unique("member", [member.name for member in scenario.members()])
+    checks.unique("group", [group.group_id for group in scenario.groups])
+    checks.unique("member", [member.name for member in scenario.members()])
     for group in scenario.groups:
-        for member in members_of(group):
+        for member in world.members_of(group):
             if member.start_ms is not None:
-                within(f"start_ms of {member.name!r}", member.start_ms, 0, MAX_TIME_MS)
+                checks.within(
+                    f"start_ms of {member.name!r}", member.start_ms, 0, checks.MAX_TIME_MS
+                )
         _check_group(scenario, group)
 
 
 def _check_workloads(scenario: UncheckedScenario) -> None:
-    unique("process", scenario.processes())
+    checks.unique("process", scenario.processes())
     for task in scenario.workloads:
-        within(f"startMs of task {task.id!r}", task.parsed.start_ms, 0, scenario.duration_ms)
+        checks.within(f"startMs of task {task.id!r}", task.parsed.start_ms, 0, scenario.duration_ms)
 
 
-def _check_group(scenario: UncheckedScenario, group: GroupSpec) -> None:
+def _check_group(scenario: UncheckedScenario, group: world.GroupSpec) -> None:
     match group:
-        case ConsumerGroupSpec():
+        case world.ConsumerGroupSpec():
             _check_consumers(scenario, group)
-        case ConnectGroupSpec():
+        case world.ConnectGroupSpec():
             _check_connect(group)
             _check_internal_topics(group)
             _check_work(scenario, group)
 
 
-def _check_consumers(scenario: UncheckedScenario, group: ConsumerGroupSpec) -> None:
+def _check_consumers(scenario: UncheckedScenario, group: world.ConsumerGroupSpec) -> None:
     topics = scenario.partitions_by_topic
     if not group.assignors:
         raise ConfigError(
@@ -174,24 +155,26 @@ def _check_consumers(scenario: UncheckedScenario, group: ConsumerGroupSpec) -> N
             )
     check_settings(Scope.CONSUMER, group.settings)
     for topic in group.topics:
-        known("topic", topic, topics)
+        checks.known("topic", topic, topics)
     _check_pattern(group)
     instances = [m.instance_id for m in group.members if m.instance_id is not None]
-    unique(f"instance id of group {group.group_id!r}", instances)
+    checks.unique(f"instance id of group {group.group_id!r}", instances)
     for member in group.members:
         check_settings(Scope.CONSUMER, {**group.settings, **member.settings})
-        within(f"processing_ms of {member.name!r}", member.processing_ms, 0, MAX_TIME_MS)
-        within(f"callback_ms of {member.name!r}", member.callback_ms, 0, MAX_TIME_MS)
+        checks.within(
+            f"processing_ms of {member.name!r}", member.processing_ms, 0, checks.MAX_TIME_MS
+        )
+        checks.within(f"callback_ms of {member.name!r}", member.callback_ms, 0, checks.MAX_TIME_MS)
         check_commits(member.name, member.commits)
         if member.processing is not None:
             check_processing(member.name, member.processing)
         for topic in member.topics or ():
-            known("topic", topic, topics)
+            checks.known("topic", topic, topics)
     _check_new_members(scenario, group)
     _check_librdkafka(group)
 
 
-def _check_new_members(scenario: UncheckedScenario, group: ConsumerGroupSpec) -> None:
+def _check_new_members(scenario: UncheckedScenario, group: world.ConsumerGroupSpec) -> None:
     """Refuse members of the consumer protocol where brokers or clients cannot do it."""
     for member in group.members:
         if not _is_new(group, member):
@@ -208,13 +191,13 @@ def _check_new_members(scenario: UncheckedScenario, group: ConsumerGroupSpec) ->
             )
 
 
-def _is_new(group: ConsumerGroupSpec, member: ConsumerSpec) -> bool:
+def _is_new(group: world.ConsumerGroupSpec, member: world.ConsumerSpec) -> bool:
     """Whether a member speaks the consumer protocol."""
     settings = {**group.settings, **member.settings}
     return settings.get("group.protocol", CLASSIC) != CLASSIC
 
 
-def _check_pattern(group: ConsumerGroupSpec) -> None:
+def _check_pattern(group: world.ConsumerGroupSpec) -> None:
     if group.pattern is None:
         return
     if group.topics or any(member.topics for member in group.members):
@@ -232,7 +215,7 @@ def _check_pattern(group: ConsumerGroupSpec) -> None:
         raise ScenarioError(f"pattern {group.pattern!r}: {error}") from error
 
 
-def _check_librdkafka(group: ConsumerGroupSpec) -> None:
+def _check_librdkafka(group: world.ConsumerGroupSpec) -> None:
     """Refuse assignors that librdkafka lacks, or does not allow together.
 
     Source: librdkafka 2.15, rdkafka_assignor.c, rd_kafka_assignors_init.
@@ -252,7 +235,7 @@ def _check_librdkafka(group: ConsumerGroupSpec) -> None:
         )
 
 
-def _check_connect(group: ConnectGroupSpec) -> None:
+def _check_connect(group: world.ConnectGroupSpec) -> None:
     if group.connect_protocol not in CONNECT_PROTOCOLS:
         raise ConfigError(
             f"connect.protocol={group.connect_protocol}: "
@@ -262,26 +245,28 @@ def _check_connect(group: ConnectGroupSpec) -> None:
     for worker in group.workers:
         check_settings(Scope.CONNECT, {**group.settings, **worker.settings})
     for connector, tasks in group.connectors.items():
-        within(f"tasks of connector {connector!r}", tasks, 0, MAX_PARTITIONS)
+        checks.within(f"tasks of connector {connector!r}", tasks, 0, checks.MAX_PARTITIONS)
 
 
-def _check_history(topics: InternalTopicsSpec, history: OffsetHistory) -> None:
+def _check_history(topics: world.InternalTopicsSpec, history: world.OffsetHistory) -> None:
     where = "internal_topics.offset_history"
     if topics.offset_records or topics.offset_end is not None or not topics.exist:
         raise ScenarioError(
             f"{where} stands beside offset_records or offset_end, or beside exist=false: "
             "say how many records there are, or how they came to be"
         )
-    within(f"{where}.source_partitions", history.source_partitions, 1, MAX_RECORDS)
-    within(f"{where}.written_ms", history.written_ms, 0, MAX_TIME_MS)
-    within(f"{where}.commit_every_ms", history.commit_every_ms, 1, MAX_TIME_MS)
-    within(f"{where}.segment_ms", history.segment_ms, 1, MAX_TIME_MS)
-    within(f"{where}.segment_bytes", history.segment_bytes, MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES)
+    checks.within(f"{where}.source_partitions", history.source_partitions, 1, MAX_RECORDS)
+    checks.within(f"{where}.written_ms", history.written_ms, 0, checks.MAX_TIME_MS)
+    checks.within(f"{where}.commit_every_ms", history.commit_every_ms, 1, checks.MAX_TIME_MS)
+    checks.within(f"{where}.segment_ms", history.segment_ms, 1, checks.MAX_TIME_MS)
+    checks.within(
+        f"{where}.segment_bytes", history.segment_bytes, MIN_SEGMENT_BYTES, MAX_SEGMENT_BYTES
+    )
     written = history.source_partitions * (history.written_ms // history.commit_every_ms)
-    within(f"records written by {where}", written, 0, MAX_RECORDS)
+    checks.within(f"records written by {where}", written, 0, MAX_RECORDS)
     by_size = written * (topics.offset_record_bytes + 1) // history.segment_bytes
     by_time = history.written_ms // max(history.segment_ms, history.commit_every_ms)
-    within(f"segments written by {where}", by_size + by_time, 0, _MAX_SEGMENTS)
+    checks.within(f"segments written by {where}", by_size + by_time, 0, _MAX_SEGMENTS)
     if not 0 <= history.min_cleanable_dirty_ratio <= 1:
         raise ScenarioError(
             f"{where}.min_cleanable_dirty_ratio={history.min_cleanable_dirty_ratio}: "
@@ -289,26 +274,28 @@ def _check_history(topics: InternalTopicsSpec, history: OffsetHistory) -> None:
         )
 
 
-def _check_internal_topics(group: ConnectGroupSpec) -> None:
+def _check_internal_topics(group: world.ConnectGroupSpec) -> None:
     topics = group.internal_topics
     for name in ("offset_partitions", "status_partitions"):
-        within(f"internal_topics.{name}", getattr(topics, name), 1, MAX_PARTITIONS)
+        checks.within(f"internal_topics.{name}", getattr(topics, name), 1, checks.MAX_PARTITIONS)
     for name in ("offset", "status", "config"):
         records = getattr(topics, f"{name}_records")
-        within(f"internal_topics.{name}_records", records, 0, MAX_RECORDS)
+        checks.within(f"internal_topics.{name}_records", records, 0, MAX_RECORDS)
         size = getattr(topics, f"{name}_record_bytes")
-        within(f"internal_topics.{name}_record_bytes", size, 0, MAX_RECORD_BYTES)
+        checks.within(f"internal_topics.{name}_record_bytes", size, 0, MAX_RECORD_BYTES)
         if records and not topics.exist:
             raise ScenarioError(
                 f"internal_topics.{name}_records={records}: topics that do not exist have none"
             )
     if topics.compact_every_ms is not None:
-        within("internal_topics.compact_every_ms", topics.compact_every_ms, 1, MAX_TIME_MS)
+        checks.within(
+            "internal_topics.compact_every_ms", topics.compact_every_ms, 1, checks.MAX_TIME_MS
+        )
     if topics.offset_history is not None:
         _check_history(topics, topics.offset_history)
     if topics.offset_end is not None:
         low = topics.offset_records
-        within("internal_topics.offset_end", topics.offset_end, low, MAX_RECORDS)
+        checks.within("internal_topics.offset_end", topics.offset_end, low, MAX_RECORDS)
     if group.connectors and not topics.exist:
         raise ScenarioError(
             f"connectors of {group.group_id!r}: topics that do not exist hold none; add them with "
@@ -317,13 +304,15 @@ def _check_internal_topics(group: ConnectGroupSpec) -> None:
     costs = topics.costs
     for name in costs.__struct_fields__:
         low = 1 if name.endswith(("bytes", "bytes_per_s")) else 0
-        within(f"internal_topics.costs.{name}", getattr(costs, name), low, 10**15)
+        checks.within(f"internal_topics.costs.{name}", getattr(costs, name), low, 10**15)
 
 
-def _check_work(scenario: UncheckedScenario, group: ConnectGroupSpec) -> None:
+def _check_work(scenario: UncheckedScenario, group: world.ConnectGroupSpec) -> None:
     topics = scenario.partitions_by_topic
     for connector, work in group.work.items():
-        known("connector", connector, [*group.connectors, *added_connectors(scenario, group)])
+        checks.known(
+            "connector", connector, [*group.connectors, *checks.added_connectors(scenario, group)]
+        )
         check_connector_work(connector, work)
         for topic in work.topics if isinstance(work, SinkWork) else (work.topic,):
-            known("topic", topic, topics)
+            checks.known("topic", topic, topics)

@@ -7,22 +7,13 @@ from collections.abc import Callable
 
 import msgspec
 
+from coordinator_sim.sim.scenario import world
 from coordinator_sim.sim.scenario.choices import Choices
 from coordinator_sim.sim.scenario.happenings import AddConnector, Happening, RestartMember
 from coordinator_sim.sim.scenario.quantiles import drawn
 from coordinator_sim.sim.scenario.scenario import Scenario
 from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim.sim.scenario.work import ConnectorWork, ShapedPerPoll, SinkWork, SourceWork
-from coordinator_sim.sim.scenario.world import (
-    DEFAULT_PROCESSING_MS,
-    ConnectGroupSpec,
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    GroupSpec,
-    NetworkSpec,
-    TopicSpec,
-    members_of,
-)
 
 
 def with_counted_work(scenario: Scenario) -> Scenario:
@@ -32,11 +23,11 @@ def with_counted_work(scenario: Scenario) -> Scenario:
     outside system, 100 records per second and partition, into the topic `<group id>-records`, and
     the others are sinks of that topic, which has as many partitions as any connector has tasks.
     """
-    groups: list[GroupSpec] = []
+    groups: list[world.GroupSpec] = []
     topics = list(scenario.topics)
     for group in scenario.groups:
-        tasks = _task_counts(scenario, group) if isinstance(group, ConnectGroupSpec) else {}
-        if not isinstance(group, ConnectGroupSpec) or group.work or not tasks:
+        tasks = _task_counts(scenario, group) if isinstance(group, world.ConnectGroupSpec) else {}
+        if not isinstance(group, world.ConnectGroupSpec) or group.work or not tasks:
             groups.append(group)
             continue
         topic = f"{group.group_id}-records"
@@ -44,14 +35,14 @@ def with_counted_work(scenario: Scenario) -> Scenario:
         source, *sinks = tasks
         work: dict[str, ConnectorWork] = {source: SourceWork(topic=topic, partitions=partitions)}
         work |= {sink: SinkWork(topics=(topic,)) for sink in sinks}
-        topics.append(TopicSpec(name=topic, partitions=partitions))
+        topics.append(world.TopicSpec(name=topic, partitions=partitions))
         groups.append(msgspec.structs.replace(group, work=work))
     return msgspec.structs.replace(
         scenario, groups=tuple(groups), topics=tuple(topics), traces_work=True
     )
 
 
-def _task_counts(scenario: Scenario, group: ConnectGroupSpec) -> dict[str, int]:
+def _task_counts(scenario: Scenario, group: world.ConnectGroupSpec) -> dict[str, int]:
     """Return the task counts of all connectors the cluster ever has, as first configured."""
     counts = dict(group.connectors)
     for happening in scenario.happenings:
@@ -72,7 +63,7 @@ def with_membership(scenario: Scenario, *, static: bool) -> Scenario:
                 for member in group.members
             ),
         )
-        if isinstance(group, ConsumerGroupSpec)
+        if isinstance(group, world.ConsumerGroupSpec)
         else group
         for group in scenario.groups
     )
@@ -105,15 +96,15 @@ def with_variety(scenario: Scenario, variety: Variety) -> Scenario:
     )
 
 
-def _with_later_starts(group: GroupSpec, put_off_ms: int) -> GroupSpec:
+def _with_later_starts(group: world.GroupSpec, put_off_ms: int) -> world.GroupSpec:
     return _with_starts(
         group, lambda _name, start_ms: start_ms + put_off_ms if start_ms else start_ms
     )
 
 
-def _with_starts(group: GroupSpec, start_of: Callable[[str, int], int]) -> GroupSpec:
+def _with_starts(group: world.GroupSpec, start_of: Callable[[str, int], int]) -> world.GroupSpec:
     """Return the group with other starts for the members that start by themselves."""
-    if isinstance(group, ConsumerGroupSpec):
+    if isinstance(group, world.ConsumerGroupSpec):
         consumers = tuple(
             member
             if member.start_ms is None
@@ -148,23 +139,23 @@ def realised(scenario: Scenario, choices: Choices) -> Scenario:
     groups = tuple(
         _with_shapes(_with_starts(group, start_of), variety, choices) for group in scenario.groups
     )
-    has_own_latency = scenario.network != NetworkSpec()
+    has_own_latency = scenario.network != world.NetworkSpec()
     return msgspec.structs.replace(
         scenario,
         groups=groups,
         happenings=_happenings(scenario, groups, variety, choices),
-        network=scenario.network if has_own_latency else NetworkSpec(latency=variety.latency),
+        network=scenario.network if has_own_latency else world.NetworkSpec(latency=variety.latency),
     )
 
 
-def _with_shapes(group: GroupSpec, variety: Variety, choices: Choices) -> GroupSpec:
+def _with_shapes(group: world.GroupSpec, variety: Variety, choices: Choices) -> world.GroupSpec:
     """Return the group with drawn processing for consumers without a described one."""
-    if not isinstance(group, ConsumerGroupSpec):
+    if not isinstance(group, world.ConsumerGroupSpec):
         return group
     low_ms, high_ms = variety.processing_ms
 
-    def shaped(member: ConsumerSpec) -> ConsumerSpec:
-        if member.processing is not None or member.processing_ms != DEFAULT_PROCESSING_MS:
+    def shaped(member: world.ConsumerSpec) -> world.ConsumerSpec:
+        if member.processing is not None or member.processing_ms != world.DEFAULT_PROCESSING_MS:
             return member
         typical_ms = low_ms + choices.choose("typical-time", member.name, high_ms - low_ms + 1)
         law = ShapedPerPoll(shape=variety.processing, typical_ms=typical_ms)
@@ -174,14 +165,14 @@ def _with_shapes(group: GroupSpec, variety: Variety, choices: Choices) -> GroupS
 
 
 def _happenings(
-    scenario: Scenario, groups: tuple[GroupSpec, ...], variety: Variety, choices: Choices
+    scenario: Scenario, groups: tuple[world.GroupSpec, ...], variety: Variety, choices: Choices
 ) -> tuple[Happening, ...]:
     """Return the happenings at drawn instants; those of one subject keep their order.
 
     A member's first happening comes after its start, and none comes after the end of the run.
     """
     reached_ms: dict[str, int] = {
-        member.name: member.start_ms or 0 for group in groups for member in members_of(group)
+        member.name: member.start_ms or 0 for group in groups for member in world.members_of(group)
     }
     moved: list[Happening] = []
     for happening in sorted(scenario.happenings, key=lambda each: each.at_ms):

@@ -12,19 +12,11 @@ import msgspec
 from msgspec import Struct
 
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.trogdor import jackson
+from coordinator_sim.trogdor import jackson, workload_specs
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 from coordinator_sim.trogdor.specs import TaskSpec
 from coordinator_sim.trogdor.targets import target_nodes
 from coordinator_sim.trogdor.topology import Topology
-from coordinator_sim.trogdor.workload_specs import (
-    ConfigurableProducerSpec,
-    ConnectionStressSpec,
-    ConsumeBenchSpec,
-    ExternalCommandSpec,
-    ProduceBenchSpec,
-    RoundTripWorkloadSpec,
-)
 from coordinator_sim.trogdor.workloads.registry import WorkloadSpec
 
 WORKLOADS: Final[tuple[type[TaskSpec], ...]] = get_args(WorkloadSpec)
@@ -59,9 +51,9 @@ class WorkloadTask(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     def group_id(self) -> str | None:
         """The group that it names or is known to use; None without one."""
         spec = self.parsed
-        if isinstance(spec, ConsumeBenchSpec):
+        if isinstance(spec, workload_specs.ConsumeBenchSpec):
             return spec.consumer_group or None
-        if isinstance(spec, RoundTripWorkloadSpec):
+        if isinstance(spec, workload_specs.RoundTripWorkloadSpec):
             return f"round-trip-consumer-group-{self.id}"
         return None
 
@@ -84,11 +76,11 @@ def workload_task(task_id: str, spec: TaskSpec, origin: str) -> WorkloadTask | N
     Raises:
         ScenarioError: the workload asks for what virtual time does not have.
     """
-    if isinstance(spec, ExternalCommandSpec):
+    if isinstance(spec, workload_specs.ExternalCommandSpec):
         spec = _commanded(spec, origin)
     if not isinstance(spec, WORKLOADS):
         return None
-    if isinstance(spec, ProduceBenchSpec) and spec.transaction_generator is not None:
+    if isinstance(spec, workload_specs.ProduceBenchSpec) and spec.transaction_generator is not None:
         raise ScenarioError(
             f"{origin}: transactionGenerator: workloads have no transactions in virtual time: "
             "leave it out"
@@ -99,7 +91,7 @@ def workload_task(task_id: str, spec: TaskSpec, origin: str) -> WorkloadTask | N
     return WorkloadTask(task_id, jackson.tree(spec))
 
 
-def _commanded(spec: ExternalCommandSpec, origin: str) -> TaskSpec:
+def _commanded(spec: workload_specs.ExternalCommandSpec, origin: str) -> TaskSpec:
     refusal = (
         f"{origin}: a command has no effect in virtual time, unless its workload is the spec of "
         "one of Kafka's workloads"
@@ -116,11 +108,11 @@ def _commanded(spec: ExternalCommandSpec, origin: str) -> TaskSpec:
 def _on_node(spec: TaskSpec, node: str) -> TaskSpec:
     """The workload on one node."""
     match spec:
-        case ConnectionStressSpec():
+        case workload_specs.ConnectionStressSpec():
             return msgspec.structs.replace(spec, client_node=(node,))
-        case ConsumeBenchSpec():
+        case workload_specs.ConsumeBenchSpec():
             return msgspec.structs.replace(spec, consumer_node=node)
-        case ProduceBenchSpec() | ConfigurableProducerSpec():
+        case workload_specs.ProduceBenchSpec() | workload_specs.ConfigurableProducerSpec():
             return msgspec.structs.replace(spec, producer_node=node)
         case _:
             return msgspec.structs.replace(spec, client_node=node)

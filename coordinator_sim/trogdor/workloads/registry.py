@@ -2,16 +2,9 @@
 
 from typing import Final
 
+from coordinator_sim.trogdor import workload_specs
 from coordinator_sim.trogdor.agent import WorkFailed
 from coordinator_sim.trogdor.specs import TaskSpec
-from coordinator_sim.trogdor.workload_specs import (
-    ConfigurableProducerSpec,
-    ConnectionStressSpec,
-    ConsumeBenchSpec,
-    ProduceBenchSpec,
-    RoundTripWorkloadSpec,
-    SustainedConnectionSpec,
-)
 from coordinator_sim.trogdor.workloads.clients import Clients, Report, Workload
 from coordinator_sim.trogdor.workloads.configurable_producer import ConfigurableProducer
 from coordinator_sim.trogdor.workloads.connection_stress import ConnectionStress
@@ -21,12 +14,12 @@ from coordinator_sim.trogdor.workloads.round_trip import RoundTrip
 from coordinator_sim.trogdor.workloads.sustained_connection import SustainedConnection
 
 WorkloadSpec = (
-    ProduceBenchSpec
-    | ConsumeBenchSpec
-    | ConfigurableProducerSpec
-    | RoundTripWorkloadSpec
-    | ConnectionStressSpec
-    | SustainedConnectionSpec
+    workload_specs.ProduceBenchSpec
+    | workload_specs.ConsumeBenchSpec
+    | workload_specs.ConfigurableProducerSpec
+    | workload_specs.RoundTripWorkloadSpec
+    | workload_specs.ConnectionStressSpec
+    | workload_specs.SustainedConnectionSpec
 )
 """The specs that are workloads over clients."""
 
@@ -64,17 +57,17 @@ def workload_of(task_id: str, spec: TaskSpec, clients: Clients, report: Report) 
             f"{count} threads and connections; the most of a workload are {MOST_CLIENTS}"
         )
     match spec:
-        case ProduceBenchSpec():
+        case workload_specs.ProduceBenchSpec():
             return ProduceBench(task_id, spec, clients, report)
-        case ConsumeBenchSpec():
+        case workload_specs.ConsumeBenchSpec():
             return ConsumeBench(task_id, spec, clients, report)
-        case ConfigurableProducerSpec():
+        case workload_specs.ConfigurableProducerSpec():
             return ConfigurableProducer(task_id, spec, clients, report)
-        case RoundTripWorkloadSpec():
+        case workload_specs.RoundTripWorkloadSpec():
             return RoundTrip(task_id, spec, clients, report)
-        case ConnectionStressSpec():
+        case workload_specs.ConnectionStressSpec():
             return ConnectionStress(task_id, spec, clients, report)
-        case SustainedConnectionSpec():
+        case workload_specs.SustainedConnectionSpec():
             return SustainedConnection(task_id, spec, clients, report)
         case _:
             return None

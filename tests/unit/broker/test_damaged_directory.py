@@ -14,18 +14,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.server.kept_cluster import KeptCluster
 from tests.faulty_files import Fault, FaultyFiles, Verb
-from tests.unit.broker.damaged_world import (
-    KINDS,
-    Facts,
-    complaint_about,
-    copied,
-    facts_of,
-    files_in,
-    fill,
-    swap,
-    swaps_in,
-    world_of,
-)
+from tests.unit.broker import damaged_world
 from tests.unit.broker.kept_world import NOW, KeptWorld
 
 FIRST = "00000000000000000000.log"
@@ -37,44 +26,46 @@ LATER = Instants(NOW.group_ms + 10_000, NOW.wall_ms + 10_000)
 @pytest.fixture(scope="module", params=["left in order", "killed"])
 def filled(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, Facts, bool]:
+) -> tuple[Path, damaged_world.Facts, bool]:
     """A directory, what clients were told, and whether its owner left in order."""
     path = tmp_path_factory.mktemp("filled")
     is_clean = request.param == "left in order"
-    return path, fill(path, is_clean=is_clean), is_clean
+    return path, damaged_world.fill(path, is_clean=is_clean), is_clean
 
 
 @pytest.fixture
-def clean(tmp_path: Path) -> tuple[Path, Facts]:
+def clean(tmp_path: Path) -> tuple[Path, damaged_world.Facts]:
     """A directory that was left in order, and what clients were told."""
     path = tmp_path / "data"
-    return path, fill(path, is_clean=True)
+    return path, damaged_world.fill(path, is_clean=True)
 
 
 def test_an_undamaged_directory_tells_nothing(
-    filled: tuple[Path, Facts, bool], tmp_path: Path
+    filled: tuple[Path, damaged_world.Facts, bool], tmp_path: Path
 ) -> None:
     """All facts are there again, and an orderly end leaves no line to be told."""
     base, facts, is_clean = filled
-    world = world_of(copied(base, tmp_path / "data"))
-    assert facts_of(world) == facts
+    world = damaged_world.world_of(damaged_world.copied(base, tmp_path / "data"))
+    assert damaged_world.facts_of(world) == facts
     assert len(world.troubles) == (0 if is_clean else 1)
     world.leave()
     assert world.troubles == []
 
 
 @pytest.mark.parametrize("every", EVERY)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", damaged_world.KINDS)
 def test_no_damage_to_a_file_is_silent(
-    filled: tuple[Path, Facts, bool], tmp_path: Path, kind: str, every: int
+    filled: tuple[Path, damaged_world.Facts, bool], tmp_path: Path, kind: str, every: int
 ) -> None:
     """Whatever becomes of one file: all is answered, or the start names the file."""
     base, facts, is_clean = filled
     found = {}
-    for name in files_in(base)[list(KINDS).index(kind) % every :: every]:
-        path = copied(base, tmp_path / "data")
-        KINDS[kind](path / name)
-        wrong = complaint_about(path, facts, name, told_is_enough=not is_clean)
+    for name in damaged_world.files_in(base)[
+        list(damaged_world.KINDS).index(kind) % every :: every
+    ]:
+        path = damaged_world.copied(base, tmp_path / "data")
+        damaged_world.KINDS[kind](path / name)
+        wrong = damaged_world.complaint_about(path, facts, name, told_is_enough=not is_clean)
         if wrong is not None:
             found[name] = wrong
     assert found == {}
@@ -82,15 +73,15 @@ def test_no_damage_to_a_file_is_silent(
 
 @pytest.mark.parametrize("every", EVERY)
 def test_no_swap_of_files_is_silent(
-    filled: tuple[Path, Facts, bool], tmp_path: Path, every: int
+    filled: tuple[Path, damaged_world.Facts, bool], tmp_path: Path, every: int
 ) -> None:
     """Two files of one kind that hold each other's bytes are noticed too."""
     base, facts, is_clean = filled
     found = {}
-    for pair in swaps_in(base)[::every]:
-        path = copied(base, tmp_path / "data")
-        swap(path, pair)
-        wrong = complaint_about(path, facts, *pair, told_is_enough=not is_clean)
+    for pair in damaged_world.swaps_in(base)[::every]:
+        path = damaged_world.copied(base, tmp_path / "data")
+        damaged_world.swap(path, pair)
+        wrong = damaged_world.complaint_about(path, facts, *pair, told_is_enough=not is_clean)
         if wrong is not None:
             found[pair] = wrong
     assert found == {}
@@ -99,14 +90,14 @@ def test_no_swap_of_files_is_silent(
 # -- what is said ----------------------------------------------------------------------------
 
 
-def test_a_refusal_names_all_that_is_lost(clean: tuple[Path, Facts]) -> None:
+def test_a_refusal_names_all_that_is_lost(clean: tuple[Path, damaged_world.Facts]) -> None:
     """One message has every file, what it means to groups and producers, and the way on."""
     path, _ = clean
     segment = path / "__consumer_offsets-0" / FIRST
     segment.write_bytes(segment.read_bytes()[:-30])
     (path / "t-0" / FIRST).unlink()
     with pytest.raises(LossError) as refused:
-        world_of(path)
+        damaged_world.world_of(path)
     head, *losses, advice = str(refused.value).splitlines()
     assert head == f"{path} has lost data that was acknowledged:"
     assert losses[0].startswith(f"  {segment} is damaged at byte ")
@@ -116,16 +107,16 @@ def test_a_refusal_names_all_that_is_lost(clean: tuple[Path, Facts]) -> None:
     assert "--accept-loss" in advice
 
 
-def test_what_is_accepted_is_kept_aside(clean: tuple[Path, Facts]) -> None:
+def test_what_is_accepted_is_kept_aside(clean: tuple[Path, damaged_world.Facts]) -> None:
     """Bytes behind the damage are in a file that neither we nor Kafka read."""
     path, facts = clean
     segment = path / "__consumer_offsets-0" / FIRST
     before = segment.read_bytes()
     damaged = before[:200] + b"?" + before[201:]
     segment.write_bytes(damaged)
-    world = world_of(path, accept_loss=True)
+    world = damaged_world.world_of(path, accept_loss=True)
     assert damaged == segment.read_bytes() + segment.with_name(f"{FIRST}.damaged").read_bytes()
-    after = facts_of(world)
+    after = damaged_world.facts_of(world)
     changed = [
         group for group, offset in after.committed.items() if offset != facts.committed[group]
     ]
@@ -137,7 +128,7 @@ def test_what_is_accepted_is_kept_aside(clean: tuple[Path, Facts]) -> None:
     assert world.troubles == []
 
 
-def test_a_lost_journal_takes_no_records_along(clean: tuple[Path, Facts]) -> None:
+def test_a_lost_journal_takes_no_records_along(clean: tuple[Path, damaged_world.Facts]) -> None:
     """Without `metadata.log` topics are found by their folders, once the loss is accepted."""
     path, facts = clean
     for left in (None, b"CSMJ\0\1\0"):
@@ -146,14 +137,16 @@ def test_a_lost_journal_takes_no_records_along(clean: tuple[Path, Facts]) -> Non
         else:
             (path / "metadata.log").write_bytes(left)
         with pytest.raises(LossError, match=r"metadata.log (is gone|is damaged).*ACLs, users"):
-            world_of(path)
-        world = world_of(path, accept_loss=True)
-        after = facts_of(world)
+            damaged_world.world_of(path)
+        world = damaged_world.world_of(path, accept_loss=True)
+        after = damaged_world.facts_of(world)
         assert (after.committed, after.records) == (facts.committed, facts.records)
         world.cluster.leave()
 
 
-def test_changes_cut_off_between_two_frames_are_missed(clean: tuple[Path, Facts]) -> None:
+def test_changes_cut_off_between_two_frames_are_missed(
+    clean: tuple[Path, damaged_world.Facts],
+) -> None:
     """A journal whose frames are all whole, and which lacks the last, is told from a whole one."""
     path, _ = clean
     journal = path / "metadata.log"
@@ -162,7 +155,7 @@ def test_changes_cut_off_between_two_frames_are_missed(clean: tuple[Path, Facts]
     journal.write_bytes(head + b"".join(frames[:-2]))
     left = journal.stat().st_size
     with pytest.raises(LossError, match=rf"ends at byte {left}, and {size} bytes were ack"):
-        world_of(path)
+        damaged_world.world_of(path)
 
 
 def test_lost_offsets_of_version_0_are_missed(tmp_path: Path) -> None:
@@ -180,11 +173,11 @@ def test_lost_offsets_of_version_0_are_missed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["swapped", "twice", "twice at the end", "reversed"])
 def test_changes_in_another_order_are_told(
-    filled: tuple[Path, Facts, bool], tmp_path: Path, kind: str
+    filled: tuple[Path, damaged_world.Facts, bool], tmp_path: Path, kind: str
 ) -> None:
     """Whole frames that are not where they were: refused, and once accepted served for good."""
     base, _, is_clean = filled
-    path = copied(base, tmp_path / "data")
+    path = damaged_world.copied(base, tmp_path / "data")
     journal = path / "metadata.log"
     head, *frames = _frames_of(journal)
     if kind == "swapped":
@@ -196,8 +189,8 @@ def test_changes_in_another_order_are_told(
     journal.write_bytes(head + b"".join(frames))
     if is_clean or kind != "twice at the end":
         with pytest.raises(LossError, match=f"{journal} "):
-            world_of(path)
-        world = world_of(path, accept_loss=True)
+            damaged_world.world_of(path)
+        world = damaged_world.world_of(path, accept_loss=True)
         world.accept_loss = False
         world.kill()
         assert world.produce("t", b"after")[0] == 0
@@ -238,7 +231,7 @@ def _frames_of(journal: Path) -> list[bytes]:
     ],
 )
 def test_meta_properties_that_contradict_are_refused(
-    clean: tuple[Path, Facts], old: str, new: str, message: str
+    clean: tuple[Path, damaged_world.Facts], old: str, new: str, message: str
 ) -> None:
     """The line names the file, what it says and what to do; the directory stays as it is."""
     path, facts = clean
@@ -246,9 +239,9 @@ def test_meta_properties_that_contradict_are_refused(
     good = meta.read_text()
     meta.write_text(good.replace(old, new))
     with pytest.raises(ConfigError, match=rf"{meta}: .*({message})"):
-        world_of(path)
+        damaged_world.world_of(path)
     meta.write_text(good)
-    assert facts_of(world_of(path)) == facts
+    assert damaged_world.facts_of(damaged_world.world_of(path)) == facts
 
 
 def test_a_directory_of_another_node_is_refused(tmp_path: Path) -> None:

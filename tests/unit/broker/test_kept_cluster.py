@@ -6,24 +6,7 @@ from random import Random
 
 import pytest
 
-from coordinator_sim.broker.metadata.changes import (
-    AclCreated,
-    AclDeleted,
-    BrokerStarted,
-    Change,
-    ClusterStarted,
-    ConfigsChanged,
-    FeatureSet,
-    LeaderElected,
-    PartitionsAdded,
-    ProducerIdsReserved,
-    QuotaSet,
-    ReplicasAssigned,
-    ScramRemoved,
-    ScramSet,
-    TopicCreated,
-    TopicDeleted,
-)
+from coordinator_sim.broker.metadata import changes
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.metadata.image_changes import changes_of
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -189,7 +172,7 @@ def test_a_grown_journal_is_rewritten(tmp_path: Path) -> None:
     world = KeptWorld(tmp_path)
     world.create("t")
     for number in range(40_000):
-        world.cluster.change(ConfigsChanged(2, "t", {"retention.ms": str(number)}))
+        world.cluster.change(changes.ConfigsChanged(2, "t", {"retention.ms": str(number)}))
     assert (tmp_path / "metadata.log").stat().st_size < 1_100_000
     image = world.cluster.image
     world.kill()
@@ -235,34 +218,34 @@ def test_another_number_of_brokers_leads_what_it_can(
     assert [state.leader_id for state in world.cluster.image.topics["t"].partitions] == led
 
 
-ACL = AclCreated(2, "t", 3, "User:u", "*", 3, 3)
+ACL = changes.AclCreated(2, "t", 3, "User:u", "*", 3, 3)
 
 
-def drawn(random: Random, image: MetadataImage) -> Change:
+def drawn(random: Random, image: MetadataImage) -> changes.Change:
     """A change that this image can take."""
     name = random.choice("abc")
     if name not in image.topics:
         replicas = tuple((1, 2) for _ in range(random.randrange(1, 4)))
-        return TopicCreated(name, random.randbytes(16), replicas, {"segment.ms": "5"})
+        return changes.TopicCreated(name, random.randbytes(16), replicas, {"segment.ms": "5"})
     number = random.randrange(len(image.topics[name].partitions))
     epoch = image.topics[name].partitions[number].leader_epoch + 1
     return random.choice(
         [
-            TopicDeleted(name),
-            PartitionsAdded(name, ((2, 1),)),
-            ConfigsChanged(2, name, {"segment.ms": random.choice(["1", None])}),
-            ConfigsChanged(4, "", {"log.retention.ms": random.choice(["1", None])}),
-            LeaderElected(name, number, random.choice([-1, 1, 2]), epoch, (2,)),
-            ReplicasAssigned(name, number, (3, 1)),
-            QuotaSet((("user", None),), "request_percentage", random.choice([1.5, None])),
+            changes.TopicDeleted(name),
+            changes.PartitionsAdded(name, ((2, 1),)),
+            changes.ConfigsChanged(2, name, {"segment.ms": random.choice(["1", None])}),
+            changes.ConfigsChanged(4, "", {"log.retention.ms": random.choice(["1", None])}),
+            changes.LeaderElected(name, number, random.choice([-1, 1, 2]), epoch, (2,)),
+            changes.ReplicasAssigned(name, number, (3, 1)),
+            changes.QuotaSet((("user", None),), "request_percentage", random.choice([1.5, None])),
             ACL,
-            AclDeleted(ACL),
-            ScramSet("u", 1, 4096, b"s", b"k", b"v"),
-            ScramRemoved("u", 1),
-            ProducerIdsReserved(random.randrange(5_000)),
-            FeatureSet("transaction.version", 2),
-            BrokerStarted(1, random.randrange(9)),
-            ClusterStarted((1, 2)),
+            changes.AclDeleted(ACL),
+            changes.ScramSet("u", 1, 4096, b"s", b"k", b"v"),
+            changes.ScramRemoved("u", 1),
+            changes.ProducerIdsReserved(random.randrange(5_000)),
+            changes.FeatureSet("transaction.version", 2),
+            changes.BrokerStarted(1, random.randrange(9)),
+            changes.ClusterStarted((1, 2)),
         ]
     )
 

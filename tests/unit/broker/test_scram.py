@@ -5,14 +5,8 @@ from base64 import b64decode
 import pytest
 
 from coordinator_sim.broker.metadata.changes import ScramSet
+from coordinator_sim.broker.security import scram
 from coordinator_sim.broker.security.sasl_step import SaslStep
-from coordinator_sim.broker.security.scram import (
-    MIN_ITERATIONS,
-    SCRAM_SHA_256,
-    SCRAM_SHA_512,
-    ScramServer,
-    verifier_of,
-)
 
 SALT = b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 SERVER_NONCE = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
@@ -23,10 +17,10 @@ FINAL = f"c=biws,r={NONCE},p={PROOF}".encode()
 """RFC 7677, section 3."""
 
 
-def server(user: str = "user", iterations: int = MIN_ITERATIONS) -> ScramServer:
+def server(user: str = "user", iterations: int = scram.MIN_ITERATIONS) -> scram.ScramServer:
     """An exchange with one known user."""
-    known = verifier_of(SCRAM_SHA_256, user, "pencil", salt=SALT, iterations=iterations)
-    return ScramServer(SCRAM_SHA_256, {user: known}.get, SERVER_NONCE)
+    known = scram.verifier_of(scram.SCRAM_SHA_256, user, "pencil", salt=SALT, iterations=iterations)
+    return scram.ScramServer(scram.SCRAM_SHA_256, {user: known}.get, SERVER_NONCE)
 
 
 def test_exchange_is_that_of_the_rfc() -> None:
@@ -86,6 +80,6 @@ def test_client_may_not_act_for_another_user() -> None:
 
 def test_verifier_shows_nothing_of_itself() -> None:
     """Neither keys nor salt are in its representation."""
-    known: ScramSet = verifier_of(SCRAM_SHA_512, "alice", "secret", salt=b"salt")
+    known: ScramSet = scram.verifier_of(scram.SCRAM_SHA_512, "alice", "secret", salt=b"salt")
 
     assert repr(known) == "ScramSet(user='alice', mechanism=2, ...)"

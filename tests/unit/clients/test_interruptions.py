@@ -27,29 +27,23 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim_conformance.client_cases.bench import (
-    COORDINATOR,
-    GROUP,
-    MEMBER,
-    Bench,
-    ConsumerBench,
-)
+from coordinator_sim_conformance.client_cases import bench
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 FINE = HeartbeatResponse(error_code=ErrorCode.NONE)
 
 
-def _stable(**settings: object) -> ConsumerBench:
+def _stable(**settings: object) -> bench.ConsumerBench:
     """A stable consumer of partition 0 whose application is between two polls."""
-    consumer = Bench().consumer(**settings)
+    consumer = bench.Bench().consumer(**settings)
     consumer.idle()
     return consumer
 
 
-def _lose_broker(consumer: ConsumerBench) -> None:
+def _lose_broker(consumer: bench.ConsumerBench) -> None:
     """Every connection breaks, and none opens again."""
     consumer.automatic.discard(Connect)
-    for node_id in (1, COORDINATOR):
+    for node_id in (1, bench.COORDINATOR):
         consumer.do(consumer.port.on_disconnected(node_id, consumer.now_ms))
 
 
@@ -69,19 +63,19 @@ def test_answer_out_of_turn_is_raised_by_the_poll_and_loses_a_request() -> None:
     consumer.run(3_000)
     consumer.poll()
     assert consumer.waiting(HeartbeatRequest) == 1
-    consumer.do(consumer.port.on_unexpected_response(COORDINATOR, consumer.now_ms))
+    consumer.do(consumer.port.on_unexpected_response(bench.COORDINATOR, consumer.now_ms))
     assert consumer.returned == ["IllegalStateException"]
     assert consumer.sent_at(HeartbeatRequest) == [3_000]
 
     consumer.run(35_999)
     assert consumer.disconnected == []
     consumer.run(36_000)
-    assert consumer.disconnected == [COORDINATOR]  # the heartbeat of 6 s has timed out
+    assert consumer.disconnected == [bench.COORDINATOR]  # the heartbeat of 6 s has timed out
 
 
 def test_answer_to_no_open_request_is_raised_by_the_next_poll() -> None:
     """Nobody reads the network before the application polls; there is no request to lose."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.connect(1)
     consumer.do(consumer.port.on_unexpected_response(1, 0))
     assert consumer.returned == []
@@ -94,7 +88,7 @@ def test_answer_out_of_turn_ends_the_heartbeat_thread_while_records_are_processe
     """It is the thread that reads then; no heartbeat follows, and the next poll raises."""
     consumer = _stable()
     consumer.run(3_000)
-    consumer.do(consumer.port.on_unexpected_response(COORDINATOR, consumer.now_ms))
+    consumer.do(consumer.port.on_unexpected_response(bench.COORDINATOR, consumer.now_ms))
     consumer.run(20_000)
     assert len(consumer.sent(HeartbeatRequest)) == 1
     consumer.poll()
@@ -107,10 +101,10 @@ def test_answer_out_of_turn_does_not_keep_a_client_from_closing() -> None:
     consumer = _stable(enable_auto_commit=True)
     consumer.close()
     assert consumer.waiting(OffsetCommitRequest) == 1
-    consumer.do(consumer.port.on_unexpected_response(COORDINATOR, consumer.now_ms))
+    consumer.do(consumer.port.on_unexpected_response(bench.COORDINATOR, consumer.now_ms))
     assert consumer.waiting(LeaveGroupRequest) == 1
     assert not consumer.is_closed
-    consumer.do(consumer.port.on_unexpected_response(COORDINATOR, consumer.now_ms))
+    consumer.do(consumer.port.on_unexpected_response(bench.COORDINATOR, consumer.now_ms))
 
     assert consumer.is_closed
 
@@ -164,7 +158,7 @@ def test_session_that_ends_before_the_next_heartbeat_wakes_the_thread() -> None:
 
     assert consumer.port.next_deadline_ms() == 11_000
     consumer.run(11_000)
-    assert COORDINATOR in consumer.disconnected
+    assert bench.COORDINATOR in consumer.disconnected
 
 
 def test_session_end_fails_commits_while_nobody_polls() -> None:
@@ -191,7 +185,7 @@ def test_two_answers_that_the_coordinator_moved_are_one_loss() -> None:
         consumer.refuse_commit(ErrorCode.NOT_COORDINATOR)
     consumer.poll()
 
-    assert consumer.disconnected == [COORDINATOR]
+    assert consumer.disconnected == [bench.COORDINATOR]
     assert len(consumer.sent(FindCoordinatorRequest)) == 2
 
 
@@ -200,7 +194,7 @@ def test_two_answers_that_the_coordinator_moved_are_one_loss() -> None:
 
 def test_lookup_without_any_broker_is_repeated() -> None:
     """With all brokers in their reconnect backoff the poll waits and asks again."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.automatic.discard(Connect)
     consumer.poll()
     consumer.do(consumer.port.on_disconnected(1, 0))
@@ -226,7 +220,7 @@ def test_async_commit_without_any_broker_fails_at_once() -> None:
 def test_async_commit_fails_when_the_coordinator_found_cannot_be_reached() -> None:
     """The coordinator's connection is in backoff, so nothing can be sent."""
     consumer = _stable()
-    consumer.do(consumer.port.on_disconnected(COORDINATOR, 0))
+    consumer.do(consumer.port.on_disconnected(bench.COORDINATOR, 0))
     consumer.commit({T0: 5}, sync=False)
     consumer.poll(0)
 
@@ -271,7 +265,7 @@ def test_fenced_async_commit_ends_the_next_sync_commit() -> None:
 
 def test_positions_are_not_asked_for_without_a_coordinator() -> None:
     """The poll returns without them at its end."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.poll(60_000)
     consumer.join()
     consumer.give(T0)
@@ -284,7 +278,7 @@ def test_positions_are_not_asked_for_without_a_coordinator() -> None:
 
 def test_offset_fetch_outlives_its_poll() -> None:
     """A poll that ends meanwhile asks nothing twice: the next one waits for the same answer."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.poll(100)
     consumer.join()
     consumer.give(T0)
@@ -298,7 +292,7 @@ def test_offset_fetch_outlives_its_poll() -> None:
 
 def test_position_that_the_application_set_is_kept() -> None:
     """An answer fills only what is still unknown."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.poll()
     consumer.join()
     consumer.give(T0)
@@ -310,13 +304,13 @@ def test_position_that_the_application_set_is_kept() -> None:
 
 def test_retriable_offset_fetch_at_the_end_of_the_poll_is_not_repeated() -> None:
     """The poll returns without a position; the next one asks again."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.poll(100)
     consumer.join()
     consumer.give(T0)
     consumer.now_ms = 100
     loading = OffsetFetchResponseGroup(
-        group_id=GROUP, topics=(), error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        group_id=bench.GROUP, topics=(), error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     )
     consumer.answer(OffsetFetchRequest, OffsetFetchResponse(groups=(loading,)))
     consumer.run(101)
@@ -328,7 +322,7 @@ def test_retriable_offset_fetch_at_the_end_of_the_poll_is_not_repeated() -> None
 
 def test_answer_about_another_group_is_an_error() -> None:
     """The offsets asked for are not in it."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.poll()
     consumer.join()
     consumer.give(T0)
@@ -343,7 +337,7 @@ def test_answer_about_another_group_is_an_error() -> None:
 
 def test_join_answered_after_a_static_member_began_to_close_beats_no_more() -> None:
     """The member leaves nobody, and its heartbeat thread has ended."""
-    consumer = Bench().consumer(group_instance_id="i", leave_group_on_close=False)
+    consumer = bench.Bench().consumer(group_instance_id="i", leave_group_on_close=False)
     consumer.poll()
     consumer.do(consumer.port.close(0, 30_000))
     consumer.join()
@@ -356,7 +350,7 @@ def test_join_answered_after_a_static_member_began_to_close_beats_no_more() -> N
 @pytest.mark.parametrize("kept", ["coordinator", "nothing"])
 def test_group_is_not_active_when_its_time_is_over(kept: str) -> None:
     """No coordinator, or no answer, by the deadline is a no without an exception."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     if kept == "nothing":
         consumer.automatic.discard(FindCoordinatorRequest)
     answers: list[bool] = []
@@ -373,7 +367,7 @@ def test_group_is_not_active_when_its_time_is_over(kept: str) -> None:
 
 def test_group_is_not_active_when_the_coordinator_stays_away() -> None:
     """The join failed, its coordinator is not found again in time."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     answers: list[bool] = []
     consumer.port._ensure_active_group(
         0, deadline_ms=500, then=lambda active, _now_ms: answers.append(active)
@@ -428,7 +422,7 @@ def test_late_answer_to_a_join_does_not_reset_the_new_generation() -> None:
 
 def test_refused_sync_after_a_refused_heartbeat_resets_once() -> None:
     """The heartbeat has reset the generation already."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.poll()
     consumer.join()
     consumer.run(3_000)
@@ -442,13 +436,13 @@ def test_refused_sync_after_a_refused_heartbeat_resets_once() -> None:
 
 def test_leader_that_lost_its_coordinator_sends_no_assignment() -> None:
     """The leader waited for metadata meanwhile; it joins again instead."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.topics = {"t": 2, "u": 1}
     consumer.poll()
     consumer.automatic -= {MetadataRequest, FindCoordinatorRequest}
     subscription = encode_subscription(Subscription(topics=("t", "u")))
-    consumer.join(leader=MEMBER, members=(JoinGroupResponseMember("m", None, subscription),))
-    consumer.do(consumer.port.on_disconnected(COORDINATOR, 0))
+    consumer.join(leader=bench.MEMBER, members=(JoinGroupResponseMember("m", None, subscription),))
+    consumer.do(consumer.port.on_disconnected(bench.COORDINATOR, 0))
     consumer.answer(MetadataRequest, consumer.metadata())
 
     assert consumer.sent(SyncGroupRequest) == []
@@ -457,12 +451,12 @@ def test_leader_that_lost_its_coordinator_sends_no_assignment() -> None:
 
 def test_leader_that_waits_for_metadata_sends_no_heartbeats() -> None:
     """The leader assigns under the heartbeat thread's lock; what is due follows at once."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.topics = {"t": 2, "u": 1}
     consumer.poll()
     consumer.automatic.discard(MetadataRequest)
     subscription = encode_subscription(Subscription(topics=("t", "u")))
-    consumer.join(leader=MEMBER, members=(JoinGroupResponseMember("m", None, subscription),))
+    consumer.join(leader=bench.MEMBER, members=(JoinGroupResponseMember("m", None, subscription),))
     consumer.run(10_000)
     assert consumer.sent(HeartbeatRequest) == []
     consumer.answer(MetadataRequest, consumer.metadata())
@@ -479,7 +473,7 @@ def test_session_that_ends_under_a_commit_fails_it_at_once() -> None:
     consumer.commit({T0: 5}, sync=True)
     consumer.run(5_000)
 
-    assert consumer.disconnected == [COORDINATOR]
+    assert consumer.disconnected == [bench.COORDINATOR]
     assert not consumer.waiting(OffsetCommitRequest)
     assert consumer.waiting(FindCoordinatorRequest)
     consumer.find()
@@ -522,7 +516,7 @@ def test_idle_thread_looks_at_its_timers_every_backoff() -> None:
     consumer.run(13_149)
     assert consumer.disconnected == []
     consumer.run(13_200)
-    assert consumer.disconnected == [COORDINATOR]
+    assert consumer.disconnected == [bench.COORDINATOR]
 
 
 def test_heartbeat_off_the_grid_waits_for_the_next_look() -> None:
@@ -539,7 +533,7 @@ def test_heartbeat_off_the_grid_waits_for_the_next_look() -> None:
 
 def test_generation_reset_during_revocation_leaves_the_assignor_out() -> None:
     """After a generation reset the next callback is the listener's, not the assignor's."""
-    consumer = Bench().consumer(assignors=["cooperative-sticky"])
+    consumer = bench.Bench().consumer(assignors=["cooperative-sticky"])
     consumer.poll()
     consumer.join(protocol_name="cooperative-sticky")
     consumer.assign(T0, T1)
@@ -559,7 +553,7 @@ def test_generation_reset_during_revocation_leaves_the_assignor_out() -> None:
 
 def test_wakeup_raised_by_a_revocation_in_the_join_is_thrown() -> None:
     """The next poll goes on with the same assignment."""
-    consumer = Bench().consumer(assignors=["cooperative-sticky"])
+    consumer = bench.Bench().consumer(assignors=["cooperative-sticky"])
     consumer.poll()
     consumer.join(protocol_name="cooperative-sticky")
     consumer.assign(T0, T1)
@@ -577,7 +571,7 @@ def test_wakeup_raised_by_a_revocation_in_the_join_is_thrown() -> None:
 
 def test_error_of_a_revocation_is_thrown_after_the_assignment() -> None:
     """Both callbacks run, then the poll raises."""
-    consumer = Bench().consumer(assignors=["cooperative-sticky"])
+    consumer = bench.Bench().consumer(assignors=["cooperative-sticky"])
     consumer.poll()
     consumer.join(protocol_name="cooperative-sticky")
     consumer.assign(T0, T1)
@@ -603,7 +597,7 @@ def test_error_of_the_last_revocation_ends_unsubscribe() -> None:
 
 def test_join_of_a_consumer_without_topics_is_over() -> None:
     """The consumer gave its subscription up inside its callback: there is nothing to join for."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.automatic.discard(RunCallback)
     consumer.poll()
     consumer.join()
@@ -655,7 +649,7 @@ def test_close_with_a_broken_connection_ends_all_the_same() -> None:
 
 def test_metadata_without_brokers_keeps_those_known() -> None:
     """A cluster that is starting may name none."""
-    consumer = Bench().consumer()
+    consumer = bench.Bench().consumer()
     consumer.automatic.discard(MetadataRequest)
     consumer.poll()
     consumer.answer(

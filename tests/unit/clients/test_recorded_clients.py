@@ -10,34 +10,26 @@ from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_conformance.recorded.recording import NODE, TOPIC
 from coordinator_sim_conformance.recorded.rehearsal import Rehearsal
-from tests.unit.clients.rehearsals import (
-    NEW_SITUATIONS,
-    SITUATIONS,
-    new_port_of,
-    port_of,
-    recording_of,
-    rehearse,
-    rehearse_new,
-)
+from tests.unit.clients import rehearsals
 
 RECORDED = Path(__file__).parent / "recorded"
 
 
 @pytest.mark.parametrize("traits", [LIBRDKAFKA, FRANZ_GO], ids=lambda traits: traits.name)
-@pytest.mark.parametrize(("situation", "client_id", "process"), SITUATIONS)
+@pytest.mark.parametrize(("situation", "client_id", "process"), rehearsals.SITUATIONS)
 def test_a_model_sends_what_the_client_sent(
     traits: ClientTraits, situation: str, client_id: str, process: int
 ) -> None:
     """Every group request of the recording comes, with its fields, at its time; no other does."""
-    rehearse(RECORDED, traits, situation, client_id, process)
+    rehearsals.rehearse(RECORDED, traits, situation, client_id, process)
 
 
-@pytest.mark.parametrize(("situation", "client_id", "process"), NEW_SITUATIONS)
+@pytest.mark.parametrize(("situation", "client_id", "process"), rehearsals.NEW_SITUATIONS)
 def test_the_model_of_the_consumer_protocol_sends_what_librdkafka_sent(
     situation: str, client_id: str, process: int
 ) -> None:
     """Every heartbeat, commit and look-up of the recording comes at its time; no other does."""
-    rehearse_new(RECORDED, situation, client_id, process)
+    rehearsals.rehearse_new(RECORDED, situation, client_id, process)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +46,8 @@ def test_a_new_member_that_behaves_otherwise_is_found_out(
     situation: str, setting: str, value: str, difference: str
 ) -> None:
     """Another field, another instant or a missing commit is a difference."""
-    recording = recording_of(RECORDED, "librdkafka-consumer", situation, "a", 0)
-    port = new_port_of(situation, recording, **{setting: value})
+    recording = rehearsals.recording_of(RECORDED, "librdkafka-consumer", situation, "a", 0)
+    port = rehearsals.new_port_of(situation, recording, **{setting: value})
     differences = Rehearsal(recording, port).play()
 
     assert any(difference in found.what for found in differences), differences
@@ -74,9 +66,11 @@ def test_a_model_that_behaves_otherwise_is_found_out(
     traits: ClientTraits, setting: str, value: str, difference: str
 ) -> None:
     """Another interval, another field or a missing commit is a difference."""
-    recording = recording_of(RECORDED, traits.name, "rejoin", "a", 0)
+    recording = rehearsals.recording_of(RECORDED, traits.name, "rejoin", "a", 0)
     settings = {setting.replace("_", "."): value}
-    differences = Rehearsal(recording, port_of(traits, "rejoin", "a", recording, **settings)).play()
+    differences = Rehearsal(
+        recording, rehearsals.port_of(traits, "rejoin", "a", recording, **settings)
+    ).play()
 
     assert any(difference in found.what for found in differences)
 
@@ -84,7 +78,7 @@ def test_a_model_that_behaves_otherwise_is_found_out(
 def test_a_process_that_was_not_recorded_is_not_found() -> None:
     """The error says how many there are."""
     with pytest.raises(DataError, match="has 2 processes of 'a', not 2"):
-        recording_of(RECORDED, "librdkafka", "static-close", "a", 2)
+        rehearsals.recording_of(RECORDED, "librdkafka", "static-close", "a", 2)
 
 
 def test_librdkafka_refuses_assignors_of_two_protocols() -> None:

@@ -17,6 +17,7 @@ from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.registry import any_cases
 from coordinator_sim_conformance.requirements import Level
 from coordinator_sim_conformance.running import Ending, Verdict
+from coordinator_sim_conformance.verdicts import results
 from coordinator_sim_conformance.verdicts.baseline import (
     Gaps,
     baseline_text,
@@ -25,13 +26,6 @@ from coordinator_sim_conformance.verdicts.baseline import (
 )
 from coordinator_sim_conformance.verdicts.junit import junit_xml
 from coordinator_sim_conformance.verdicts.quoting import printable, quoted
-from coordinator_sim_conformance.verdicts.results import (
-    RunResult,
-    TargetFacts,
-    encoded,
-    read_result,
-    with_command,
-)
 from coordinator_sim_conformance.verdicts.standing import RED, Standing, standing_of
 from coordinator_sim_conformance.verdicts.tap import tap_text
 
@@ -69,10 +63,10 @@ def failed(case_id: str = "HB-013", **fields: Any) -> Ending:  # noqa: ANN401 - 
     return ending(case_id, Verdict.FAILED, **told | fields)
 
 
-def result_of(*endings: Ending, is_strict: bool = False) -> RunResult:
+def result_of(*endings: Ending, is_strict: bool = False) -> results.RunResult:
     """A run with these endings."""
-    return RunResult(
-        target=TargetFacts(name="serve", version="1.0", facts={"offers": "exact time"}),
+    return results.RunResult(
+        target=results.TargetFacts(name="serve", version="1.0", facts={"offers": "exact time"}),
         suite_version="0.1.0",
         at="2026-11-23T11:30:00Z",
         endings=endings,
@@ -111,7 +105,7 @@ def test_ending_counts_by_its_verdict_its_gap_and_strictness(
 def test_command_is_quoted_for_a_shell_and_names_the_case_exactly() -> None:
     """What is copied into a shell plays that case and no other."""
     options = ("--bootstrap", "a:1,b:2", "--command-config", "my file.properties")
-    again = with_command(ending(), options, has_profile=True).again
+    again = results.with_command(ending(), options, has_profile=True).again
     assert again == (
         "conformance run --bootstrap a:1,b:2 --command-config 'my file.properties' "
         "--profile 4.4 --case HB-013"
@@ -124,8 +118,8 @@ def test_command_is_quoted_for_a_shell_and_names_the_case_exactly() -> None:
 def test_result_comes_back_from_its_file(tmp_path: Path) -> None:
     """What is written is read, frames and all."""
     file, result = tmp_path / "result.json", result_of(failed(), ending("HB-014"))
-    file.write_bytes(encoded(result))
-    assert read_result(file) == result
+    file.write_bytes(results.encoded(result))
+    assert results.read_result(file) == result
 
 
 @pytest.mark.parametrize(
@@ -142,7 +136,7 @@ def test_file_that_is_no_result_is_refused_in_a_line(text: str, named: str, tmp_
     file = tmp_path / "other.json"
     file.write_text(text)
     with pytest.raises(DataError) as refused:
-        read_result(file)
+        results.read_result(file)
     assert str(file) in str(refused.value)
     assert named in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -151,9 +145,9 @@ def test_file_that_is_no_result_is_refused_in_a_line(text: str, named: str, tmp_
 def test_case_that_ends_twice_is_refused(tmp_path: Path) -> None:
     """Nobody could say which of the two counts."""
     file = tmp_path / "twice.json"
-    file.write_bytes(encoded(result_of(ending(), failed())))
+    file.write_bytes(results.encoded(result_of(ending(), failed())))
     with pytest.raises(DataError, match=r"HB-013 as 4\.4 ends 2 times"):
-        read_result(file)
+        results.read_result(file)
 
 
 # -- baselines -------------------------------------------------------------------------------

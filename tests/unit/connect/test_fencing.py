@@ -2,13 +2,7 @@
 
 import pytest
 
-from coordinator_sim.connect.effects import (
-    CallHttp,
-    FenceProducers,
-    HttpResponse,
-    InitTransactions,
-    StartTask,
-)
+from coordinator_sim.connect import effects
 from coordinator_sim.connect.herding.requests import ErrorKind, FenceZombies, Outcome, RequestFailed
 from coordinator_sim.connect.rest.signatures import RequestSignature, sign
 from coordinator_sim.connect.stores.json_converter import from_json
@@ -76,7 +70,7 @@ def test_a_sink_task_needs_no_fencing() -> None:
     """The task's own consumer group fences it."""
     bench = _leader("Sink")
     assert _status(bench)[0] == "RUNNING"
-    assert len(bench.all_asked(InitTransactions)) == 1  # the leader's own
+    assert len(bench.all_asked(effects.InitTransactions)) == 1  # the leader's own
 
 
 def test_what_has_been_fenced_is_not_fenced_again() -> None:
@@ -91,7 +85,7 @@ def test_a_round_that_the_brokers_refuse_fails() -> None:
     """The brokers' error is the cause; the next request begins another round."""
     bench = _leader()
     bench.state.work.connectors.clear()
-    bench.failures[FenceProducers] = ["ClusterAuthorizationException"] * 2
+    bench.failures[effects.FenceProducers] = ["ClusterAuthorizationException"] * 2
     bench.write_tasks("x", "a", "b")
     bench.run(1_000)
     state, trace = _status(bench)
@@ -103,9 +97,9 @@ def test_a_round_that_the_brokers_refuse_fails() -> None:
 def test_a_followers_task_has_the_leader_fence() -> None:
     """PUT to the leader, then the producer, then the task."""
     bench = _follower().start()
-    call = bench.all_asked(CallHttp)[0]
+    call = bench.all_asked(effects.CallHttp)[0]
     assert (call.request.method, call.request.target) == ("PUT", "/connectors/x/fence")
-    (producer,) = bench.all_asked(InitTransactions)
+    (producer,) = bench.all_asked(effects.InitTransactions)
     assert producer.transactional_id == "connect-x-0"
     assert _status(bench)[0] == "RUNNING"
 
@@ -113,10 +107,10 @@ def test_a_followers_task_has_the_leader_fence() -> None:
 def test_a_followers_task_fails_with_what_the_leader_answers() -> None:
     """The message of the refusal is in the trace."""
     bench = _follower()
-    bench.http = [HttpResponse(status=500, body=b'{"error_code":500,"message":"no luck"}')]
+    bench.http = [effects.HttpResponse(status=500, body=b'{"error_code":500,"message":"no luck"}')]
     bench.start()
     assert _status(bench) == ("FAILED", "ConnectException: no luck")
-    assert bench.all_asked(StartTask) == []
+    assert bench.all_asked(effects.StartTask) == []
 
 
 def test_a_follower_that_knows_no_leader_fails_its_task() -> None:
@@ -132,7 +126,7 @@ def test_a_follower_that_knows_no_leader_fails_its_task() -> None:
 def test_a_producer_that_cannot_begin_fails_its_task() -> None:
     """The name of the exception is the trace."""
     bench = _follower()
-    bench.failures[InitTransactions] = ["TransactionalIdAuthorizationException"]
+    bench.failures[effects.InitTransactions] = ["TransactionalIdAuthorizationException"]
     bench.start()
     assert _status(bench) == ("FAILED", "TransactionalIdAuthorizationException")
 
@@ -140,21 +134,21 @@ def test_a_producer_that_cannot_begin_fails_its_task() -> None:
 def test_a_task_of_an_old_generation_does_not_start() -> None:
     """New configurations came while its producer began: it is stopped before it runs."""
     bench = _follower()
-    bench.held.add(InitTransactions)
+    bench.held.add(effects.InitTransactions)
     bench.start()
     bench.write_tasks("x", "new")
-    bench.release_held(InitTransactions)
+    bench.release_held(effects.InitTransactions)
     assert _status(bench)[0] == "UNASSIGNED"
-    assert bench.all_asked(StartTask) == []
+    assert bench.all_asked(effects.StartTask) == []
 
 
 def test_a_task_that_was_taken_away_does_not_start() -> None:
     """The task is stopped while its producer begins, and looked up after that."""
     bench = _follower()
-    bench.held.add(InitTransactions)
+    bench.held.add(effects.InitTransactions)
     bench.start()
     bench.state.held().tasks.clear()
-    bench.release_held(InitTransactions)
+    bench.release_held(effects.InitTransactions)
     state, trace = _status(bench)
     assert state == "FAILED"
     assert "already been revoked" in trace
@@ -163,8 +157,8 @@ def test_a_task_that_was_taken_away_does_not_start() -> None:
 def test_a_task_that_is_stopped_while_it_is_fenced_begins_no_producer() -> None:
     """A producer that begins late could fence a later generation."""
     bench = _follower()
-    bench.held.add(CallHttp)
+    bench.held.add(effects.CallHttp)
     bench.start()
     bench.state.work.tasks[X0].stop()
-    bench.release_held(CallHttp)
-    assert bench.all_asked(InitTransactions) == []
+    bench.release_held(effects.CallHttp)
+    assert bench.all_asked(effects.InitTransactions) == []

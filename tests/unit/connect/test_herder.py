@@ -3,30 +3,8 @@
 import pytest
 
 from coordinator_sim.clients.effects import Closed
-from coordinator_sim.connect.effects import (
-    CallHttp,
-    CreateTopic,
-    Died,
-    HttpResponse,
-    Produce,
-    Ready,
-    TargetState,
-)
-from coordinator_sim.connect.herding.requests import (
-    ConnectorStateInfo,
-    Created,
-    DeleteConnector,
-    ErrorKind,
-    GetConnectorInfo,
-    GetConnectorStatus,
-    PauseConnector,
-    PutConnectorConfig,
-    RequestFailed,
-    RestartConnector,
-    RestartConnectorAndTasks,
-    ResumeConnector,
-    StopConnectorRequest,
-)
+from coordinator_sim.connect import effects
+from coordinator_sim.connect.herding import requests
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages.join_group import JoinGroupRequest
@@ -48,7 +26,7 @@ def _leader(**settings: str) -> HerderBench:
 def _owner() -> HerderBench:
     """A leader that runs connector x and its two tasks."""
     bench = _leader()
-    bench.answer(PutConnectorConfig(connector="x", config=X))
+    bench.answer(requests.PutConnectorConfig(connector="x", config=X))
     bench.run(1_000)
     bench.done()
     return bench
@@ -59,17 +37,17 @@ def _keys(bench: HerderBench) -> list[str]:
 
 
 def _states(bench: HerderBench) -> list[str]:
-    answer = bench.answer(GetConnectorStatus("x"))
-    assert isinstance(answer, ConnectorStateInfo)
+    answer = bench.answer(requests.GetConnectorStatus("x"))
+    assert isinstance(answer, requests.ConnectorStateInfo)
     return [answer.connector.state, *(task.state for task in answer.tasks)]
 
 
 def test_a_new_connector_is_started_and_then_its_tasks() -> None:
     """The connector's record is a rebalance, its tasks' commit another; statuses tell of both."""
     bench = _leader()
-    assert bench.endings == [Ready()]
-    created = bench.answer(PutConnectorConfig(connector="x", config=X))
-    assert isinstance(created, Created)
+    assert bench.endings == [effects.Ready()]
+    created = bench.answer(requests.PutConnectorConfig(connector="x", config=X))
+    assert isinstance(created, requests.Created)
     assert created.created
     bench.run(1_000)
     assert bench.done() == ["start c:x", "start t:x-0", "start t:x-1"]
@@ -81,7 +59,7 @@ def test_a_new_connector_is_started_and_then_its_tasks() -> None:
 def test_a_deleted_connector_is_stopped_and_its_statuses_are_purged() -> None:
     """The leader tells its own worker to give up the work, and forgets the statuses last."""
     bench = _owner()
-    bench.answer(DeleteConnector("x"))
+    bench.answer(requests.DeleteConnector("x"))
     bench.run(1_000)
     assert bench.done() == ["stop c:x", "stop t:x-0", "stop t:x-1"]
     tombstones = [key for key, value in bench.records(STATUSES) if value is None]
@@ -93,9 +71,9 @@ def test_pause_and_resume_tell_the_work_and_write_statuses() -> None:
     """Neither is a rebalance; what is resumed is asked for its tasks, which are the same."""
     bench = _owner()
     joins = len(bench.sent(JoinGroupRequest))
-    bench.answer(PauseConnector("x"))
+    bench.answer(requests.PauseConnector("x"))
     assert _states(bench) == ["PAUSED", "PAUSED", "PAUSED"]
-    bench.answer(ResumeConnector("x"))
+    bench.answer(requests.ResumeConnector("x"))
     assert _states(bench) == ["RUNNING", "RUNNING", "RUNNING"]
     assert bench.done() == ["paused c:x", "started c:x"]
     bench.run(1_000)
@@ -105,7 +83,7 @@ def test_pause_and_resume_tell_the_work_and_write_statuses() -> None:
 def test_stop_takes_the_tasks_away_first() -> None:
     """An empty commit is a rebalance that stops the tasks; the connector stays, as STOPPED."""
     bench = _owner()
-    bench.answer(StopConnectorRequest("x"))
+    bench.answer(requests.StopConnectorRequest("x"))
     bench.run(1_000)
     assert _keys(bench)[-2:] == ["commit-x", "target-state-x"]
     assert bench.done("stop") == ["stop t:x-0", "stop t:x-1"]
@@ -119,9 +97,9 @@ def test_a_failed_task_is_restarted_by_request() -> None:
     bench.settle()
     assert _states(bench) == ["RUNNING", "RUNNING", "FAILED"]
     plan = bench.answer(
-        RestartConnectorAndTasks(connector="x", only_failed=True, include_tasks=True)
+        requests.RestartConnectorAndTasks(connector="x", only_failed=True, include_tasks=True)
     )
-    assert isinstance(plan, ConnectorStateInfo)
+    assert isinstance(plan, requests.ConnectorStateInfo)
     assert [task.state for task in plan.tasks] == ["RUNNING", "RESTARTING"]
     bench.run(1_000)
     assert bench.done() == ["start t:x-1"]
@@ -132,16 +110,20 @@ def test_a_follower_sends_task_configurations_to_the_leader_until_they_are_taken
     """500 and 409 are tried again, 250 ms and then twice as long; 204 ends it."""
     bench = HerderBench()
     bench.write_connector("x", value="new")
-    bench.http = [HttpResponse(status=500), HttpResponse(status=409), HttpResponse(status=204)]
+    bench.http = [
+        effects.HttpResponse(status=500),
+        effects.HttpResponse(status=409),
+        effects.HttpResponse(status=204),
+    ]
     bench.assign("x")
     bench.start()
-    assert len(bench.all_asked(CallHttp)) == 1
+    assert len(bench.all_asked(effects.CallHttp)) == 1
     bench.run(249)
-    assert len(bench.all_asked(CallHttp)) == 1
+    assert len(bench.all_asked(effects.CallHttp)) == 1
     bench.run(1)
-    assert len(bench.all_asked(CallHttp)) == 2
+    assert len(bench.all_asked(effects.CallHttp)) == 2
     bench.run(500)
-    calls = bench.all_asked(CallHttp)
+    calls = bench.all_asked(effects.CallHttp)
     assert len(calls) == 3
     assert (calls[0].url, calls[0].request.method, calls[0].request.target) == (
         "http://leader:8083",
@@ -149,20 +131,20 @@ def test_a_follower_sends_task_configurations_to_the_leader_until_they_are_taken
         "/connectors/x/tasks",
     )
     bench.run(100_000)
-    assert len(bench.all_asked(CallHttp)) == 3
+    assert len(bench.all_asked(effects.CallHttp)) == 3
 
 
 def test_a_paused_connector_starts_neither_itself_nor_its_tasks() -> None:
     """Statuses are PAUSED; the resumption starts them."""
     bench = HerderBench()
     bench.write_connector("x")
-    bench.write_target_state("x", TargetState.PAUSED)
+    bench.write_target_state("x", effects.TargetState.PAUSED)
     bench.write_tasks("x", "")
     bench.assign("x", X0)
     bench.start()
     assert bench.done() == []
     assert _states(bench) == ["PAUSED", "PAUSED"]
-    bench.answer(ResumeConnector("x"))
+    bench.answer(requests.ResumeConnector("x"))
     assert bench.done() == ["start c:x", "start t:x-0"]
     assert _states(bench) == ["RUNNING", "RUNNING"]
 
@@ -175,21 +157,24 @@ def test_a_class_that_is_not_installed_fails_with_a_trace() -> None:
     bench.assign("x", X0)
     bench.start()
     assert _states(bench) == ["FAILED", "FAILED"]
-    assert bench.endings == [Ready()]
+    assert bench.endings == [effects.Ready()]
 
 
 def test_stop_ends_the_work_refuses_requests_and_leaves_the_group() -> None:
     """Work first, then the stores, then LeaveGroup; what is still queued is refused."""
     bench = _owner()
     bench.herder.stop()
-    late = bench.herder.submit(GetConnectorInfo("x"))
+    late = bench.herder.submit(requests.GetConnectorInfo("x"))
     bench.run(1_000)
     assert bench.done() == ["stop c:x", "stop t:x-0", "stop t:x-1"]
     refused = late.result()
-    assert isinstance(refused, RequestFailed)
-    assert (refused.kind, refused.message) == (ErrorKind.CONNECT, "Worker is shutting down")
+    assert isinstance(refused, requests.RequestFailed)
+    assert (refused.kind, refused.message) == (
+        requests.ErrorKind.CONNECT,
+        "Worker is shutting down",
+    )
     assert len(bench.sent(LeaveGroupRequest)) == 1
-    assert bench.endings == [Ready(), Closed()]
+    assert bench.endings == [effects.Ready(), Closed()]
 
 
 def test_a_worker_whose_topic_is_not_compacted_dies() -> None:
@@ -197,7 +182,7 @@ def test_a_worker_whose_topic_is_not_compacted_dies() -> None:
     bench = HerderBench()
     bench.make_topic(CONFIGS, configs={"cleanup.policy": "delete"})
     bench.start()
-    assert isinstance(bench.endings[0], Died)
+    assert isinstance(bench.endings[0], effects.Died)
     assert "cleanup.policy" in bench.endings[0].reason
 
 
@@ -205,8 +190,8 @@ def test_a_worker_whose_topic_is_not_compacted_dies() -> None:
 def test_an_unknown_connector_is_not_found(protocol: str) -> None:
     """In every protocol alike."""
     bench = _leader(connect_protocol=protocol)
-    answer = bench.answer(GetConnectorInfo("x"))
-    assert isinstance(answer, RequestFailed)
+    answer = bench.answer(requests.GetConnectorInfo("x"))
+    assert isinstance(answer, requests.RequestFailed)
     assert answer.status == 404
 
 
@@ -216,12 +201,12 @@ def test_reads_and_restarts_are_refused_while_a_rebalance_is_due() -> None:
     bench.write_connector("x")
     bench.assign("x")
     bench.start()
-    for request in (GetConnectorInfo("x"), RestartConnector("x")):
+    for request in (requests.GetConnectorInfo("x"), requests.RestartConnector("x")):
         bench.assign("x")
         bench.state.needs_reconfig_rebalance = True
         answer = bench.answer(request)
-        assert isinstance(answer, RequestFailed)
-        assert answer.kind is ErrorKind.REBALANCE_NEEDED
+        assert isinstance(answer, requests.RequestFailed)
+        assert answer.kind is requests.ErrorKind.REBALANCE_NEEDED
 
 
 def test_a_thread_that_sleeps_is_interrupted_when_patience_is_over() -> None:
@@ -235,15 +220,15 @@ def test_a_thread_that_sleeps_is_interrupted_when_patience_is_over() -> None:
     bench.run(3_000)
     bench.herder.stop()
     bench.run(22_999)
-    assert bench.endings == [Ready()]
+    assert bench.endings == [effects.Ready()]
     bench.run(1)
-    assert bench.endings == [Ready(), Closed()]
+    assert bench.endings == [effects.Ready(), Closed()]
 
 
 def test_a_thread_that_hangs_is_left_behind_in_the_end() -> None:
     """Reading the topics at the start cannot be interrupted; the process ends without it."""
     bench = HerderBench()
-    bench.held.add(CreateTopic)
+    bench.held.add(effects.CreateTopic)
     bench.start()
     bench.herder.stop()
     bench.run(46_000)
@@ -253,12 +238,12 @@ def test_a_thread_that_hangs_is_left_behind_in_the_end() -> None:
 def test_a_write_that_fails_in_the_middle_of_a_stop_is_told() -> None:
     """The tasks are taken away; the target state could not be written."""
     bench = _owner()
-    bench.held.add(Produce)
-    stopped = bench.ask(StopConnectorRequest("x"))
+    bench.held.add(effects.Produce)
+    stopped = bench.ask(requests.StopConnectorRequest("x"))
     bench.run(30_000)
     outcome = stopped.result()
-    assert isinstance(outcome, RequestFailed)
-    assert outcome.kind is ErrorKind.CONNECT
+    assert isinstance(outcome, requests.RequestFailed)
+    assert outcome.kind is requests.ErrorKind.CONNECT
 
 
 def test_membership_that_fails_for_good_ends_the_process() -> None:
@@ -266,4 +251,4 @@ def test_membership_that_fails_for_good_ends_the_process() -> None:
     bench = HerderBench()
     bench.join_error = ErrorCode.GROUP_AUTHORIZATION_FAILED
     bench.start()
-    assert bench.endings == [Died("GroupAuthorizationException")]
+    assert bench.endings == [effects.Died("GroupAuthorizationException")]

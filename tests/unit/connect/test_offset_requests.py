@@ -3,22 +3,13 @@
 import pytest
 
 from coordinator_sim.connect.effects import FenceProducers, Produce, TargetState
-from coordinator_sim.connect.herding.requests import (
-    AlterOffsets,
-    ConnectorOffset,
-    ConnectorOffsets,
-    ErrorKind,
-    GetOffsets,
-    Message,
-    Outcome,
-    Request,
-    RequestFailed,
-    ResetOffsets,
-)
+from coordinator_sim.connect.herding import requests
 from coordinator_sim_conformance.client_cases.worker_bench import OFFSETS, HerderBench
 
 FILE = {"filename": "a.txt"}
-ALTER = AlterOffsets(connector="x", offsets=(ConnectorOffset(FILE, {"position": 7}),))
+ALTER = requests.AlterOffsets(
+    connector="x", offsets=(requests.ConnectorOffset(FILE, {"position": 7}),)
+)
 
 
 def _leader(class_name: str = "Source", *, stopped: bool = True, **settings: str) -> HerderBench:
@@ -33,19 +24,19 @@ def _leader(class_name: str = "Source", *, stopped: bool = True, **settings: str
     return bench
 
 
-def _kind(outcome: Outcome) -> ErrorKind | None:
-    return outcome.kind if isinstance(outcome, RequestFailed) else None
+def _kind(outcome: requests.Outcome) -> requests.ErrorKind | None:
+    return outcome.kind if isinstance(outcome, requests.RequestFailed) else None
 
 
 def test_offsets_are_read_to_the_end_of_the_topic() -> None:
     """Whatever was written before the request is in the answer."""
     bench = _leader()
     bench.write(OFFSETS, '["x",{"filename":"c.txt"}]', b'{"position":4}')
-    answer = bench.answer(GetOffsets("x"))
-    assert answer == ConnectorOffsets(
+    answer = bench.answer(requests.GetOffsets("x"))
+    assert answer == requests.ConnectorOffsets(
         (
-            ConnectorOffset({"filename": "b.txt"}, {"position": 3}),
-            ConnectorOffset({"filename": "c.txt"}, {"position": 4}),
+            requests.ConnectorOffset({"filename": "b.txt"}, {"position": 3}),
+            requests.ConnectorOffset({"filename": "c.txt"}, {"position": 4}),
         )
     )
 
@@ -54,7 +45,7 @@ def test_altered_offsets_are_written() -> None:
     """Key and value as a task would write them."""
     bench = _leader()
     answer = bench.answer(ALTER)
-    assert isinstance(answer, Message)
+    assert isinstance(answer, requests.Message)
     assert "altered successfully" in answer.message
     assert bench.records(OFFSETS)[-1] == ('["x",{"filename":"a.txt"}]', b'{"position":7}')
 
@@ -62,10 +53,10 @@ def test_altered_offsets_are_written() -> None:
 def test_reset_writes_tombstones() -> None:
     """For every partition that has an offset; the second time there is none."""
     bench = _leader()
-    bench.answer(ResetOffsets("x"))
+    bench.answer(requests.ResetOffsets("x"))
     assert bench.records(OFFSETS)[-1] == ('["x",{"filename":"b.txt"}]', None)
     count = len(bench.records(OFFSETS))
-    assert isinstance(bench.answer(ResetOffsets("x")), Message)
+    assert isinstance(bench.answer(requests.ResetOffsets("x")), requests.Message)
     assert len(bench.records(OFFSETS)) == count
 
 
@@ -75,7 +66,7 @@ def test_with_exactly_once_support_tasks_are_fenced_first() -> None:
     bench.write("configs", "tasks-fencing-x", b'{"task-count":2}')
     bench.write_tasks("x")
     bench.run(1_000)
-    assert isinstance(bench.answer(ALTER), Message)
+    assert isinstance(bench.answer(ALTER), requests.Message)
     assert len(bench.all_asked(FenceProducers)) == 1
 
 
@@ -87,7 +78,7 @@ def test_a_fencing_that_fails_leaves_the_offsets_alone() -> None:
     bench.run(1_000)
     bench.failures[FenceProducers] = ["ClusterAuthorizationException"]
     answer = bench.answer(ALTER)
-    assert isinstance(answer, RequestFailed)
+    assert isinstance(answer, requests.RequestFailed)
     assert "prior to modifying offsets" in answer.message
     assert len(bench.records(OFFSETS)) == 1
 
@@ -95,19 +86,21 @@ def test_a_fencing_that_fails_leaves_the_offsets_alone() -> None:
 @pytest.mark.parametrize(
     ("request_", "kind"),
     [
-        (GetOffsets("unknown"), ErrorKind.NOT_FOUND),
-        (ResetOffsets("unknown"), ErrorKind.NOT_FOUND),
-        (AlterOffsets(connector="x", offsets=()), ErrorKind.CONNECT),
+        (requests.GetOffsets("unknown"), requests.ErrorKind.NOT_FOUND),
+        (requests.ResetOffsets("unknown"), requests.ErrorKind.NOT_FOUND),
+        (requests.AlterOffsets(connector="x", offsets=()), requests.ErrorKind.CONNECT),
     ],
 )
-def test_what_cannot_be_done_is_refused(request_: Request, kind: ErrorKind) -> None:
+def test_what_cannot_be_done_is_refused(
+    request_: requests.Request, kind: requests.ErrorKind
+) -> None:
     """Unknown connectors, and no offsets at all."""
     assert _kind(_leader().answer(request_)) is kind
 
 
 def test_a_connector_that_is_not_stopped_keeps_its_offsets() -> None:
     """The connector's tasks could write their offsets at any time."""
-    assert _kind(_leader(stopped=False).answer(ALTER)) is ErrorKind.BAD_REQUEST
+    assert _kind(_leader(stopped=False).answer(ALTER)) is requests.ErrorKind.BAD_REQUEST
 
 
 def test_only_the_leader_changes_offsets() -> None:
@@ -115,14 +108,14 @@ def test_only_the_leader_changes_offsets() -> None:
     bench = HerderBench()
     bench.assign()
     bench.start()
-    assert _kind(bench.answer(ALTER)) is ErrorKind.NOT_LEADER
+    assert _kind(bench.answer(ALTER)) is requests.ErrorKind.NOT_LEADER
 
 
 def test_a_write_that_fails_is_answered() -> None:
     """With the cause."""
     bench = _leader()
     bench.failures[Produce] = ["RecordTooLargeException"]
-    assert isinstance(bench.answer(ALTER), RequestFailed)
+    assert isinstance(bench.answer(ALTER), requests.RequestFailed)
 
 
 def test_a_topic_that_cannot_be_read_is_answered() -> None:
@@ -133,5 +126,5 @@ def test_a_topic_that_cannot_be_read_is_answered() -> None:
     answer = bench.ask(ALTER)
     bench.run(3_000)
     outcome = answer.result()
-    assert isinstance(outcome, RequestFailed)
+    assert isinstance(outcome, requests.RequestFailed)
     assert "Failed to read to end" in outcome.message

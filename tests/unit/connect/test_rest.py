@@ -5,30 +5,7 @@ import json
 import pytest
 
 from coordinator_sim.connect.effects import HttpRequest, TargetState
-from coordinator_sim.connect.herding.requests import (
-    ActiveTopics,
-    AlterOffsets,
-    ConnectorInfo,
-    ConnectorOffset,
-    ConnectorOffsets,
-    ConnectorStateInfo,
-    ConnectorType,
-    Created,
-    Done,
-    ErrorKind,
-    Message,
-    Outcome,
-    PatchConnectorConfig,
-    PutConnectorConfig,
-    Request,
-    RequestFailed,
-    RestartConnector,
-    RestartConnectorAndTasks,
-    RestartTask,
-    TaskInfo,
-    TaskState,
-    WorkState,
-)
+from coordinator_sim.connect.herding import requests
 from coordinator_sim.connect.rest.connectors import TopicTracking
 from coordinator_sim.kafka.resources import ConnectorTaskId
 from tests.unit.connect.rest_bench import RestBench, error, exchanges, request_of, shown
@@ -38,46 +15,50 @@ WORKER = "127.0.0.1:8083"
 SRC_0 = ConnectorTaskId("src", 0)
 
 
-def info(name: str) -> ConnectorInfo:
+def info(name: str) -> requests.ConnectorInfo:
     """The connector in a recorded answer."""
     body = RECORDED[name]["response"]["body"]
-    return ConnectorInfo(
+    return requests.ConnectorInfo(
         name=body["name"],
         config=body["config"],
         tasks=tuple(ConnectorTaskId(task["connector"], task["task"]) for task in body["tasks"]),
-        type=ConnectorType(body["type"]),
+        type=requests.ConnectorType(body["type"]),
     )
 
 
-def state(name: str) -> ConnectorStateInfo:
+def state(name: str) -> requests.ConnectorStateInfo:
     """The states in a recorded answer."""
     body = RECORDED[name]["response"]["body"]
-    return ConnectorStateInfo(
+    return requests.ConnectorStateInfo(
         name=body["name"],
-        connector=WorkState(state=body["connector"]["state"], worker_id=WORKER, version="4.3.1"),
+        connector=requests.WorkState(
+            state=body["connector"]["state"], worker_id=WORKER, version="4.3.1"
+        ),
         tasks=tuple(
-            TaskState(task=task["id"], state=task["state"], worker_id=WORKER, version="4.3.1")
+            requests.TaskState(
+                task=task["id"], state=task["state"], worker_id=WORKER, version="4.3.1"
+            )
             for task in body["tasks"]
         ),
-        type=ConnectorType(body["type"]),
+        type=requests.ConnectorType(body["type"]),
     )
 
 
-def task_infos() -> tuple[TaskInfo, ...]:
+def task_infos() -> tuple[requests.TaskInfo, ...]:
     """The tasks in a recorded answer."""
     body = RECORDED["tasks"]["response"]["body"]
-    return tuple(TaskInfo(SRC_0, each["config"]) for each in body)
+    return tuple(requests.TaskInfo(SRC_0, each["config"]) for each in body)
 
 
-def refused(kind: ErrorKind, name: str) -> RequestFailed:
+def refused(kind: requests.ErrorKind, name: str) -> requests.RequestFailed:
     """A failure with the message of a recorded answer."""
-    return RequestFailed(kind=kind, message=RECORDED[name]["response"]["body"]["message"])
+    return requests.RequestFailed(kind=kind, message=RECORDED[name]["response"]["body"]["message"])
 
 
-POSITION = ConnectorOffset({"filename": "in.txt"}, {"position": 6})
-OUTCOMES: dict[str, Outcome | None] = {
+POSITION = requests.ConnectorOffset({"filename": "in.txt"}, {"position": 6})
+OUTCOMES: dict[str, requests.Outcome | None] = {
     "root": None,
-    "health": Done(),
+    "health": requests.Done(),
     "list empty": (),
     "list": ("src",),
     "trailing slash": ("snk",),
@@ -93,64 +74,64 @@ OUTCOMES: dict[str, Outcome | None] = {
     "internal get": None,
     "name mismatch": None,
     "null config value": None,
-    "create": Created(created=True, info=info("create")),
-    "create again": refused(ErrorKind.ALREADY_EXISTS, "create again"),
-    "no class": refused(ErrorKind.BAD_REQUEST, "no class"),
-    "missing topic": refused(ErrorKind.BAD_REQUEST, "missing topic"),
+    "create": requests.Created(created=True, info=info("create")),
+    "create again": refused(requests.ErrorKind.ALREADY_EXISTS, "create again"),
+    "no class": refused(requests.ErrorKind.BAD_REQUEST, "no class"),
+    "missing topic": refused(requests.ErrorKind.BAD_REQUEST, "missing topic"),
     "get connector": info("get connector"),
-    "get unknown": refused(ErrorKind.NOT_FOUND, "get unknown"),
+    "get unknown": refused(requests.ErrorKind.NOT_FOUND, "get unknown"),
     "get config": RECORDED["get config"]["response"]["body"],
     "status": state("status"),
-    "status unknown": refused(ErrorKind.NOT_FOUND, "status unknown"),
+    "status unknown": refused(requests.ErrorKind.NOT_FOUND, "status unknown"),
     "tasks": task_infos(),
-    "task status": TaskState(task=0, state="RUNNING", worker_id=WORKER, version="4.3.1"),
-    "task status unknown": refused(ErrorKind.NOT_FOUND, "task status unknown"),
+    "task status": requests.TaskState(task=0, state="RUNNING", worker_id=WORKER, version="4.3.1"),
+    "task status unknown": refused(requests.ErrorKind.NOT_FOUND, "task status unknown"),
     "task status no number": None,
     "tasks-config": None,
-    "topics": ActiveTopics("src", ("t",)),
-    "topics unknown": ActiveTopics("nope", ()),
-    "put same config": Created(created=False, info=info("put same config")),
-    "put new connector": Created(created=True, info=info("put new connector")),
-    "patch": Created(created=False, info=info("patch")),
-    "patch unknown": refused(ErrorKind.NOT_FOUND, "patch unknown"),
-    "restart connector": Done(),
+    "topics": requests.ActiveTopics("src", ("t",)),
+    "topics unknown": requests.ActiveTopics("nope", ()),
+    "put same config": requests.Created(created=False, info=info("put same config")),
+    "put new connector": requests.Created(created=True, info=info("put new connector")),
+    "patch": requests.Created(created=False, info=info("patch")),
+    "patch unknown": refused(requests.ErrorKind.NOT_FOUND, "patch unknown"),
+    "restart connector": requests.Done(),
     "restart with tasks": state("restart with tasks"),
     "restart only failed": state("restart only failed"),
-    "restart unknown": refused(ErrorKind.NOT_FOUND, "restart unknown"),
-    "restart bad flag": Done(),
-    "restart task": Done(),
-    "restart task unknown": refused(ErrorKind.NOT_FOUND, "restart task unknown"),
-    "pause": Done(),
-    "pause unknown": refused(ErrorKind.NOT_FOUND, "pause unknown"),
-    "resume": Done(),
-    "stop": Done(),
-    "offsets": ConnectorOffsets((POSITION,)),
-    "offsets reset": ConnectorOffsets(()),
-    "alter": Message("The offsets for this connector have been altered successfully"),
-    "alter while running": refused(ErrorKind.BAD_REQUEST, "alter while running"),
+    "restart unknown": refused(requests.ErrorKind.NOT_FOUND, "restart unknown"),
+    "restart bad flag": requests.Done(),
+    "restart task": requests.Done(),
+    "restart task unknown": refused(requests.ErrorKind.NOT_FOUND, "restart task unknown"),
+    "pause": requests.Done(),
+    "pause unknown": refused(requests.ErrorKind.NOT_FOUND, "pause unknown"),
+    "resume": requests.Done(),
+    "stop": requests.Done(),
+    "offsets": requests.ConnectorOffsets((POSITION,)),
+    "offsets reset": requests.ConnectorOffsets(()),
+    "alter": requests.Message("The offsets for this connector have been altered successfully"),
+    "alter while running": refused(requests.ErrorKind.BAD_REQUEST, "alter while running"),
     "alter empty": None,
     "alter no offsets": None,
-    "alter negative": refused(ErrorKind.CONNECT, "alter negative"),
-    "reset": Message("The offsets for this connector have been reset successfully"),
-    "topics reset": Done(),
-    "delete": Created(created=False),
-    "delete unknown": refused(ErrorKind.NOT_FOUND, "delete unknown"),
-    "internal unsigned": refused(ErrorKind.BAD_REQUEST, "internal unsigned"),
-    "internal bad mac": RequestFailed(
-        kind=ErrorKind.CONNECT_REST,
+    "alter negative": refused(requests.ErrorKind.CONNECT, "alter negative"),
+    "reset": requests.Message("The offsets for this connector have been reset successfully"),
+    "topics reset": requests.Done(),
+    "delete": requests.Created(created=False),
+    "delete unknown": refused(requests.ErrorKind.NOT_FOUND, "delete unknown"),
+    "internal unsigned": refused(requests.ErrorKind.BAD_REQUEST, "internal unsigned"),
+    "internal bad mac": requests.RequestFailed(
+        kind=requests.ErrorKind.CONNECT_REST,
         message="Internal request contained invalid signature.",
         rest_status=403,
     ),
     "internal unknown algorithm": None,
     "internal bad base64": None,
-    "fence unsigned": refused(ErrorKind.BAD_REQUEST, "fence unsigned"),
+    "fence unsigned": refused(requests.ErrorKind.BAD_REQUEST, "fence unsigned"),
     "validate mismatch": None,
     "validate no class": None,
     "logger root": None,
     "logger unknown": None,
     "logger set none": None,
     "logger set bad": None,
-    "logger set cluster": Done(),
+    "logger set cluster": requests.Done(),
     "options": None,
     "head": ("snk", "src"),
 }
@@ -223,19 +204,21 @@ def test_expansions_show_states_and_settings_of_each_connector() -> None:
     bench = RestBench()
     recorded = RECORDED["expand"]["response"]["body"]["src"]
 
-    def answer(request: Request) -> Outcome:
+    def answer(request: requests.Request) -> requests.Outcome:
         match type(request).__name__, getattr(request, "connector", ""):
             case "ListConnectors", _:
                 return ("gone", "src")
             case _, "gone":
-                return RequestFailed(kind=ErrorKind.NOT_FOUND, message="No status found")
+                return requests.RequestFailed(
+                    kind=requests.ErrorKind.NOT_FOUND, message="No status found"
+                )
             case "GetConnectorStatus", _:
                 return state("status")
-        return ConnectorInfo(
+        return requests.ConnectorInfo(
             name="src",
             config=recorded["info"]["config"],
             tasks=(SRC_0,),
-            type=ConnectorType.SOURCE,
+            type=requests.ConnectorType.SOURCE,
         )
 
     bench.herder.answer = answer
@@ -269,18 +252,18 @@ def test_what_the_herder_is_asked_says_what_the_user_asked() -> None:
     )
     config = {"connector.class": "C", "tasks.max": "2", "on": "true", "name": "x"}
     assert bench.herder.asked == [
-        PutConnectorConfig(connector="x", config=config, allow_replace=False),
-        PutConnectorConfig(
+        requests.PutConnectorConfig(connector="x", config=config, allow_replace=False),
+        requests.PutConnectorConfig(
             connector="x",
             config={"name": "x"},
             allow_replace=False,
             target_state=TargetState.STOPPED,
         ),
-        PatchConnectorConfig(connector="a b", patch={"a": None, "b": "1"}),
-        RestartConnector("x"),
-        RestartConnectorAndTasks(connector="x", only_failed=True),
-        RestartTask(ConnectorTaskId("x", 3)),
-        AlterOffsets(connector="x", offsets=(ConnectorOffset({"p": 1}, None),)),
+        requests.PatchConnectorConfig(connector="a b", patch={"a": None, "b": "1"}),
+        requests.RestartConnector("x"),
+        requests.RestartConnectorAndTasks(connector="x", only_failed=True),
+        requests.RestartTask(ConnectorTaskId("x", 3)),
+        requests.AlterOffsets(connector="x", offsets=(requests.ConnectorOffset({"p": 1}, None),)),
     ]
 
 
@@ -303,7 +286,9 @@ def test_topics_need_tracking() -> None:
 
 def test_a_failed_task_shows_its_trace() -> None:
     """The trace is there only when there is one, the version always."""
-    failed = TaskState(task=0, state="FAILED", worker_id=WORKER, trace="java.lang.Error: no\n")
+    failed = requests.TaskState(
+        task=0, state="FAILED", worker_id=WORKER, trace="java.lang.Error: no\n"
+    )
     response = RestBench().get("/connectors/src/tasks/0/status", failed)
     assert json.loads(response.body) == {
         "id": 0,

@@ -10,6 +10,7 @@ from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCom
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.messages import offset_fetch
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
@@ -20,13 +21,6 @@ from coordinator_sim.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
-)
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponsePartitions,
 )
 from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.messages.txn_offset_commit import (
@@ -73,14 +67,14 @@ def commit_txn(world: Harness) -> ErrorCode:
 
 def fetched(
     world: Harness, *, stable: bool = False, topic_id: bytes = ZERO_UUID
-) -> OffsetFetchResponsePartitions:
+) -> offset_fetch.OffsetFetchResponsePartitions:
     """The offset of t-0 in group g."""
-    named = OffsetFetchRequestTopics("t", partition_indexes=(0,), topic_id=topic_id)
-    wanted = OffsetFetchRequestGroup(group_id="g", topics=(named,))
-    request = OffsetFetchRequest(groups=(wanted,), require_stable=stable)
+    named = offset_fetch.OffsetFetchRequestTopics("t", partition_indexes=(0,), topic_id=topic_id)
+    wanted = offset_fetch.OffsetFetchRequestGroup(group_id="g", topics=(named,))
+    request = offset_fetch.OffsetFetchRequest(groups=(wanted,), require_stable=stable)
     context = RequestContext(token=99, api_version=9)
     (reply,) = world.coordinator.handle(request, context, world.now_ms).replies
-    assert isinstance(reply.response, OffsetFetchResponse)
+    assert isinstance(reply.response, offset_fetch.OffsetFetchResponse)
     return reply.response.groups[0].topics[0].partitions[0]
 
 

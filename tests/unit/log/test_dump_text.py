@@ -11,18 +11,12 @@ from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.offsets_records import encode_key, encode_value
 from coordinator_sim.log.format.record_batches import TimestampType, batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
-from coordinator_sim.messages.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.messages import group_records
 
 GOLDEN = Path(__file__).parent / "golden" / "offsets-log-4.4.0"
 NAME = "00000000000000000000.log"
 NOW_MS = 1_700_000_000_000
-KEY = encode_key(OffsetCommitKey("grp", "foo", 3))
+KEY = encode_key(group_records.OffsetCommitKey("grp", "foo", 3))
 
 
 def test_segments_of_a_real_broker_are_printed_as_its_own_tool_does() -> None:
@@ -72,7 +66,7 @@ def test_records_that_are_not_plain_say_what_they_are(
 
 def test_values_show_the_fields_of_their_version() -> None:
     """An explicit expiry in version 1; control characters with upper-case digits as Jackson has."""
-    value = OffsetCommitValue(
+    value = group_records.OffsetCommitValue(
         offset=5, metadata='\x1f"\\u001f', commit_timestamp=7, expire_timestamp=9
     )
 
@@ -97,7 +91,7 @@ def test_control_records_say_how_a_transaction_ended(key: bytes, value: bytes, t
 
 def test_old_messages_say_their_own_checksum() -> None:
     """Before magic 2: no sequence and no headers; the batch line starts with its last offset."""
-    value = encode_value(OffsetCommitValue(offset=1_234_567, metadata="meta"), 0)
+    value = encode_value(group_records.OffsetCommitValue(offset=1_234_567, metadata="meta"), 0)
     plain = batch_of((record(KEY, value),), magic=1, timestamp_type=TimestampType.LOG_APPEND_TIME)
     pair = (record(KEY, None, 43), record(KEY, None, 44))
     wrapped = batch_of(pair, magic=0, compression=Compression.GZIP, max_timestamp_ms=-1)
@@ -161,7 +155,7 @@ def test_sequences_start_again_after_the_largest() -> None:
 )
 def test_subscriptions_are_shown_by_their_version(blob: bytes, text: str) -> None:
     """What does not parse stays base64, and so does any blob of another protocol type."""
-    member = MemberMetadata(
+    member = group_records.MemberMetadata(
         member_id="m",
         group_instance_id=None,
         client_id="c",
@@ -171,14 +165,14 @@ def test_subscriptions_are_shown_by_their_version(blob: bytes, text: str) -> Non
         subscription=blob,
         assignment=b"",
     )
-    value = GroupMetadataValue(
+    value = group_records.GroupMetadataValue(
         protocol_type="consumer",
         generation=1,
         protocol="range",
         leader="m",
         members=(member,),
     )
-    key = encode_key(GroupMetadataKey("g"))
+    key = encode_key(group_records.GroupMetadataKey("g"))
 
     assert text in contents(key, encode_value(value, 3))
     connect = replace(value, protocol_type="connect")

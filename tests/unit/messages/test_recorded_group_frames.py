@@ -12,26 +12,14 @@ from typing import Any, Final, cast
 import pytest
 
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.embedded import consumer_protocol
 from coordinator_sim.messages.embedded.connect_protocol import (
     decode_connect_assignment,
     decode_worker_metadata,
     encode_connect_assignment,
     encode_worker_metadata,
 )
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    blob_version,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    encode_subscription,
-)
-from coordinator_sim_conformance.field_frames import (
-    Fields,
-    read_request_frame,
-    read_response_frame,
-    request_frame,
-    response_frame,
-)
+from coordinator_sim_conformance import field_frames
 
 RECORDINGS: Final = Path(__file__).resolve().parents[2] / "data" / "wire"
 MEMBERSHIP: Final = (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)
@@ -65,21 +53,21 @@ def membership_rows(recording: str) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def fields_of(row: dict[str, Any]) -> Fields:
+def fields_of(row: dict[str, Any]) -> field_frames.Fields:
     """The fields of a recorded frame, by Kafka's names."""
     frame, api = bytes.fromhex(row["frame"]), ApiKey(row["api_key"])
     if row["dir"] == "req":
-        return read_request_frame(frame)[1]
-    return read_response_frame(api, row["api_version"], frame)[1]
+        return field_frames.read_request_frame(frame)[1]
+    return field_frames.read_response_frame(api, row["api_version"], frame)[1]
 
 
 def encoded_again(row: dict[str, Any]) -> bytes:
     """The frame after decoding and encoding, header and body."""
     frame, api = bytes.fromhex(row["frame"]), ApiKey(row["api_key"])
     if row["dir"] == "req":
-        return request_frame(*read_request_frame(frame))
-    return response_frame(
-        api, row["api_version"], *read_response_frame(api, row["api_version"], frame)
+        return field_frames.request_frame(*field_frames.read_request_frame(frame))
+    return field_frames.response_frame(
+        api, row["api_version"], *field_frames.read_response_frame(api, row["api_version"], frame)
     )
 
 
@@ -87,17 +75,21 @@ def metadata_again(protocol_type: str, blob: bytes) -> bytes:
     """A subscription or a worker's metadata, decoded and encoded."""
     if protocol_type == "connect":
         return encode_worker_metadata(decode_worker_metadata(blob))
-    return encode_subscription(decode_subscription(blob), blob_version(blob))
+    return consumer_protocol.encode_subscription(
+        consumer_protocol.decode_subscription(blob), consumer_protocol.blob_version(blob)
+    )
 
 
 def assignment_again(protocol_type: str, blob: bytes) -> bytes:
     """An assignment, decoded and encoded."""
     if protocol_type == "connect":
         return encode_connect_assignment(decode_connect_assignment(blob))
-    return encode_assignment(decode_assignment(blob), blob_version(blob))
+    return consumer_protocol.encode_assignment(
+        consumer_protocol.decode_assignment(blob), consumer_protocol.blob_version(blob)
+    )
 
 
-def embedded(fields: Fields) -> tuple[list[bytes], list[bytes]]:
+def embedded(fields: field_frames.Fields) -> tuple[list[bytes], list[bytes]]:
     """The metadata and the assignments that a message carries; empty ones are left out."""
     nested = cast("dict[str, list[dict[str, bytes]]]", fields)
     metadata = [

@@ -9,13 +9,7 @@ from typing import Any, Final
 import pytest
 
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.messages.catalogue import (
-    API_NAMES,
-    layout_of,
-    message_of_api,
-    newest_version,
-    oldest_version,
-)
+from coordinator_sim.messages import catalogue
 from coordinator_sim.messages.schema import ZERO_UUID, Field, Kind, Layout, VersionField
 
 DATA: Final = Path(__file__).resolve().parents[2] / "data" / "schemas"
@@ -46,7 +40,7 @@ def recorded(release: str) -> dict[tuple[str, bool], dict[str, Any]]:
 RECORDED: Final = {release: recorded(release) for release in (OLD, NEW)}
 MESSAGES: Final = [
     pytest.param(api, response, id=f"{name}-{'response' if response else 'request'}")
-    for api, name in API_NAMES.items()
+    for api, name in catalogue.API_NAMES.items()
     for response in (False, True)
 ]
 
@@ -151,14 +145,14 @@ def test_every_version_has_the_fields_that_kafka_declares(api: ApiKey, response:
     """Names, types, nullability, order and tags; what 4.4 has dropped, as 3.9 has it."""
     declared: dict[int, str] = {}
     for release in (OLD, NEW):
-        row = RECORDED[release].get((API_NAMES[api], response))
+        row = RECORDED[release].get((catalogue.API_NAMES[api], response))
         if row is not None:
             assert row["key"] == api
             declared |= by_version(row)
 
     ours = {
-        version: struct_text(layout_of(api, version, response=response))
-        for version in range(oldest_version(api), newest_version(api) + 1)
+        version: struct_text(catalogue.layout_of(api, version, response=response))
+        for version in range(catalogue.oldest_version(api), catalogue.newest_version(api) + 1)
     }
     assert ours == {version: text for version, text in declared.items() if text is not None}
 
@@ -166,10 +160,10 @@ def test_every_version_has_the_fields_that_kafka_declares(api: ApiKey, response:
 @pytest.mark.parametrize(("api", "response"), MESSAGES)
 def test_every_field_has_the_default_of_kafka(api: ApiKey, response: bool) -> None:
     """What a field holds in a message that says nothing of it."""
-    key = (API_NAMES[api], response)
+    key = (catalogue.API_NAMES[api], response)
     new, old = (RECORDED[each].get(key, {"defaults": {}}) for each in (NEW, OLD))
     declared = united(new["defaults"], old["defaults"])
-    fields = message_of_api(api, response=response).fields
+    fields = catalogue.message_of_api(api, response=response).fields
     for field in fields:
         declared.pop(field.former, None)
 

@@ -14,22 +14,16 @@ import pytest
 from coordinator_sim.broker.security.plain import PlainUsers
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.server import virtual_time
 from coordinator_sim.server.kafka_server import KafkaServer
 from coordinator_sim.server.virtual_loop import VirtualDeadlock, VirtualLoop
-from coordinator_sim.server.virtual_time import (
-    NotAwaited,
-    VirtualKafka,
-    VirtualRun,
-    kafka_in_virtual_time,
-    run_in_virtual_time,
-)
 
 pytest.importorskip("aiokafka")
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-async def partitions_an_hour_later(kafka: VirtualKafka) -> int:
+async def partitions_an_hour_later(kafka: virtual_time.VirtualKafka) -> int:
     """What an admin client hears after an idle hour."""
     from aiokafka.admin import AIOKafkaAdminClient
 
@@ -41,10 +35,10 @@ async def partitions_an_hour_later(kafka: VirtualKafka) -> int:
     return len(topic["partitions"])
 
 
-def an_hour(seed: int = 0) -> VirtualRun[int]:
+def an_hour(seed: int = 0) -> virtual_time.VirtualRun[int]:
     """One run of it, on three brokers."""
     cluster = ClusterSettings(broker_ids=(1, 2, 3))
-    return run_in_virtual_time(
+    return virtual_time.run_in_virtual_time(
         partitions_an_hour_later, cluster=cluster, topics={"orders": 4}, seed=seed
     )
 
@@ -65,31 +59,31 @@ def test_equal_seeds_give_equal_digests() -> None:
 def test_a_program_that_waits_for_ever_is_stopped() -> None:
     """A served cluster alone keeps no time going."""
 
-    async def main(_kafka: VirtualKafka) -> None:
+    async def main(_kafka: virtual_time.VirtualKafka) -> None:
         await asyncio.Event().wait()
 
     with pytest.raises(VirtualDeadlock, match="for ever"):
-        run_in_virtual_time(main)
+        virtual_time.run_in_virtual_time(main)
 
 
 def test_a_program_that_idle_clients_keep_going_is_stopped_too() -> None:
     """The program waits for a record that nobody sends."""
     from aiokafka import AIOKafkaConsumer
 
-    async def main(kafka: VirtualKafka) -> None:
+    async def main(kafka: virtual_time.VirtualKafka) -> None:
         async with AIOKafkaConsumer("orders", bootstrap_servers=kafka.bootstrap) as consumer:
             await consumer.getone()
 
     loop_factory = partial(VirtualLoop, limit_s=100)
     with pytest.raises(VirtualDeadlock, match=r"did not end in 100 virtual seconds.*getone"):
-        run_in_virtual_time(main, topics={"orders": 1}, loop_factory=loop_factory)
+        virtual_time.run_in_virtual_time(main, topics={"orders": 1}, loop_factory=loop_factory)
 
 
 def test_a_real_loop_is_refused() -> None:
     """With the way out."""
 
     async def main() -> None:
-        async with kafka_in_virtual_time():
+        async with virtual_time.kafka_in_virtual_time():
             pass
 
     with pytest.raises(ConfigError, match="loop_factory=VirtualLoop"):
@@ -102,11 +96,11 @@ SASL = ClusterSettings(
 )
 
 
-def consumed_by(mechanism: str) -> VirtualRun[bytes]:
+def consumed_by(mechanism: str) -> virtual_time.VirtualRun[bytes]:
     """A record that a consumer reads which has said who it is."""
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-    async def main(kafka: VirtualKafka) -> bytes:
+    async def main(kafka: virtual_time.VirtualKafka) -> bytes:
         who = {
             "bootstrap_servers": kafka.sasl_bootstrap,
             "security_protocol": "SASL_PLAINTEXT",
@@ -121,7 +115,7 @@ def consumed_by(mechanism: str) -> VirtualRun[bytes]:
         value: bytes = record.value
         return value
 
-    return run_in_virtual_time(main, cluster=SASL, topics={"orders": 1})
+    return virtual_time.run_in_virtual_time(main, cluster=SASL, topics={"orders": 1})
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
@@ -136,7 +130,7 @@ def test_members_of_a_broker_that_is_gone_find_the_next() -> None:
     """A broker is killed; its clients see resets, and the group goes on at its successor."""
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-    async def main(kafka: VirtualKafka) -> list[bytes]:
+    async def main(kafka: virtual_time.VirtualKafka) -> list[bytes]:
         consumer = AIOKafkaConsumer(
             "orders",
             bootstrap_servers=kafka.bootstrap,
@@ -156,7 +150,7 @@ def test_members_of_a_broker_that_is_gone_find_the_next() -> None:
         return found
 
     cluster = ClusterSettings(broker_ids=(1, 2, 3), default_replication_factor=3)
-    run = run_in_virtual_time(main, cluster=cluster, topics={"orders": 1})
+    run = virtual_time.run_in_virtual_time(main, cluster=cluster, topics={"orders": 1})
     assert run.result == [b"first", b"second"]
 
 
@@ -173,27 +167,27 @@ def test_coroutine_that_is_not_awaited_fails_the_run(name: str) -> None:
     wanted = inspect.signature(COROUTINES[name]).parameters.values()
     words = [1 for each in wanted if each.default is inspect.Parameter.empty]
 
-    async def main(kafka: VirtualKafka) -> None:
+    async def main(kafka: virtual_time.VirtualKafka) -> None:
         getattr(kafka.server, name)(*words[1:])
 
-    with pytest.raises(NotAwaited, match=rf"write `await kafka.server.{name}\(...\)`"):
-        run_in_virtual_time(main)
+    with pytest.raises(virtual_time.NotAwaited, match=rf"write `await kafka.server.{name}\(...\)`"):
+        virtual_time.run_in_virtual_time(main)
 
 
 def test_coroutine_that_is_awaited_or_a_task_is_no_failure() -> None:
     """Whoever awaits them: the program, a task, or the server itself."""
 
-    async def main(kafka: VirtualKafka) -> None:
+    async def main(kafka: virtual_time.VirtualKafka) -> None:
         await asyncio.create_task(kafka.server.stop_broker(1))
         await kafka.server.resume_broker(1)
 
-    run_in_virtual_time(main)
+    virtual_time.run_in_virtual_time(main)
 
 
 def test_group_has_its_coordinator_and_an_unknown_one_is_refused() -> None:
     """As `kafka_server.group` has it."""
 
-    async def main(kafka: VirtualKafka) -> dict[str, object]:
+    async def main(kafka: virtual_time.VirtualKafka) -> dict[str, object]:
         from aiokafka import AIOKafkaConsumer
 
         with pytest.raises(ConfigError, match="no coordinator has a group 'g'"):
@@ -202,7 +196,7 @@ def test_group_has_its_coordinator_and_an_unknown_one_is_refused() -> None:
             await asyncio.sleep(10)
             return kafka.group("g")
 
-    group = run_in_virtual_time(main, topics={"t": 1}).result
+    group = virtual_time.run_in_virtual_time(main, topics={"t": 1}).result
     assert (group["coordinator_id"], group["state"], group["member_count"]) == (1, "Stable", 1)
 
 

@@ -5,24 +5,7 @@ import pytest
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.connect.effects import (
-    CloseProducer,
-    CreateTopic,
-    DescribeCluster,
-    DescribeTopic,
-    DescribeTopicConfig,
-    Died,
-    FenceProducers,
-    Fetched,
-    InitTransactions,
-    ListEndOffsets,
-    Produce,
-    ProduceInTransaction,
-    ReadToEnd,
-    RecordRun,
-    StartReading,
-    StopReading,
-)
+from coordinator_sim.connect import effects
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile, profile_named
@@ -92,7 +75,7 @@ class Bench:
             choices=choices,
         )
         self.answers: list[Answered] = []
-        self.fetched: list[tuple[int, Fetched]] = []
+        self.fetched: list[tuple[int, effects.Fetched]] = []
         self.plane = self.new_plane("w1", costs or TopicCosts(linger_ms=0, fetch_us=0))
 
     def new_plane(self, worker: str, costs: TopicCosts) -> DataPlane:
@@ -122,32 +105,32 @@ class Bench:
             record.value
             for _, fetched in self.fetched
             for record in fetched.records
-            if not isinstance(record, RecordRun)
+            if not isinstance(record, effects.RecordRun)
         ]
 
 
-def put(token: int, value: bytes, topic: str = "t") -> Produce:
+def put(token: int, value: bytes, topic: str = "t") -> effects.Produce:
     """A write."""
-    return Produce(token=token, topic=topic, key=b"k", value=value)
+    return effects.Produce(token=token, topic=topic, key=b"k", value=value)
 
 
 def test_admin_calls_take_a_connection_and_a_round_trip() -> None:
     """Two latencies to connect, two to ask; later calls only to ask."""
     bench = Bench()
     bench.topic("t", 3)
-    assert bench.plane.carry_out(DescribeCluster(1))
+    assert bench.plane.carry_out(effects.DescribeCluster(1))
     assert bench.run(2) == [(1, "4L6g3nShT-eMCtK--X86sw", None)]
     for effect in (
-        DescribeTopic(2, "t"),
-        DescribeTopic(3, "none"),
-        DescribeTopicConfig(4, "t", "cleanup.policy"),
-        DescribeTopicConfig(5, "none", "cleanup.policy"),
-        ListEndOffsets(6, "t"),
+        effects.DescribeTopic(2, "t"),
+        effects.DescribeTopic(3, "none"),
+        effects.DescribeTopicConfig(4, "t", "cleanup.policy"),
+        effects.DescribeTopicConfig(5, "none", "cleanup.policy"),
+        effects.ListEndOffsets(6, "t"),
     ):
         bench.plane.carry_out(effect)
     answers = {token: value for token, value, _ in bench.run(3)}
     assert answers == {2: 3, 3: 0, 4: "compact", 5: "", 6: {0: 0, 1: 0, 2: 0}}
-    assert not bench.plane.carry_out(Died("no affair of topics"))
+    assert not bench.plane.carry_out(effects.Died("no affair of topics"))
 
 
 def test_a_topic_is_created_once_and_only_with_brokers_enough() -> None:
@@ -156,7 +139,7 @@ def test_a_topic_is_created_once_and_only_with_brokers_enough() -> None:
     for token, replicas in ((1, 2), (2, 2), (3, 3)):
         name = "t" if token < 3 else "other"
         bench.plane.carry_out(
-            CreateTopic(
+            effects.CreateTopic(
                 token=token, topic=name, partitions=1, replication_factor=replicas, configs=COMPACT
             )
         )
@@ -170,7 +153,7 @@ def test_what_is_written_is_read_by_everyone_in_order() -> None:
     """A reader that waits at the end hears of a record one latency after it was written."""
     bench = Bench()
     bench.topic("t")
-    bench.plane.carry_out(StartReading("t"))
+    bench.plane.carry_out(effects.StartReading("t"))
     bench.run(10)
     for token in (1, 2, 3):
         bench.plane.carry_out(put(token, b"%d" % token))
@@ -180,7 +163,7 @@ def test_what_is_written_is_read_by_everyone_in_order() -> None:
     assert bench.values() == [b"1", b"2", b"3"]
     assert bench.fetched[0][0] - started_us == 2_000
     assert bench.fetched[-1][1].positions == {0: 3}
-    bench.plane.carry_out(StopReading("t"))
+    bench.plane.carry_out(effects.StopReading("t"))
     bench.plane.carry_out(put(4, b"4"))
     bench.run(10)
     assert len(bench.values()) == 3
@@ -201,7 +184,7 @@ def test_a_dead_leader_is_waited_for() -> None:
     """The producer of configurations tries until there is another leader; so does the reader."""
     bench = Bench()
     bench.topic("t")
-    bench.plane.carry_out(StartReading("t"))
+    bench.plane.carry_out(effects.StartReading("t"))
     bench.plane.carry_out(put(1, b"1"))
     bench.run(10)
     bench.brokers.crash(1, 60_000)
@@ -234,9 +217,9 @@ def test_a_broker_that_never_comes_back_is_a_timeout() -> None:
     bench.brokers.crash(1, 10_000_000)
     bench.plane.carry_out(put(1, b"1", "status"))
     bench.plane.carry_out(put(2, b"1"))
-    bench.plane.carry_out(ListEndOffsets(3, "t"))
-    bench.plane.carry_out(DescribeCluster(4))
-    bench.plane.carry_out(InitTransactions(5, "x"))
+    bench.plane.carry_out(effects.ListEndOffsets(3, "t"))
+    bench.plane.carry_out(effects.DescribeCluster(4))
+    bench.plane.carry_out(effects.InitTransactions(5, "x"))
     assert sorted(bench.run(61_000)) == [
         *((3, None, "TimeoutException"), (4, None, "TimeoutException")),
         (5, None, "TimeoutException"),
@@ -248,7 +231,7 @@ def test_a_cut_delays_and_a_healed_one_loses_nothing() -> None:
     """What was lost is sent again once the connection is reset."""
     bench = Bench(brokers=1)
     bench.topic("t")
-    bench.plane.carry_out(StartReading("t"))
+    bench.plane.carry_out(effects.StartReading("t"))
     bench.plane.carry_out(put(1, b"1"))
     bench.run(10)
     bench.world.network.cut("w1", None)
@@ -265,23 +248,23 @@ def test_a_new_leader_fences_the_old_one() -> None:
     bench.topic("t")
     other = bench.new_plane("w2", TopicCosts(linger_ms=0, fetch_us=0))
 
-    def write(token: int) -> ProduceInTransaction:
-        return ProduceInTransaction(
+    def write(token: int) -> effects.ProduceInTransaction:
+        return effects.ProduceInTransaction(
             token=token, transactional_id="x", topic="t", records=((b"a", b"1"), (b"b", None))
         )
 
-    bench.plane.carry_out(StartReading("t", read_committed=True))
-    bench.plane.carry_out(InitTransactions(1, "x"))
+    bench.plane.carry_out(effects.StartReading("t", read_committed=True))
+    bench.plane.carry_out(effects.InitTransactions(1, "x"))
     assert bench.run(200) == [(1, None, None)]
     bench.plane.carry_out(write(2))
     assert bench.run(20) == [(2, None, None)]
     assert bench.values() == [b"1", None]
-    other.carry_out(InitTransactions(3, "x"))
+    other.carry_out(effects.InitTransactions(3, "x"))
     bench.run(20)
     bench.plane.carry_out(write(4))
     assert bench.run(20) == [(4, None, "InvalidProducerEpochException")]
-    bench.plane.carry_out(CloseProducer("x"))
-    bench.plane.carry_out(FenceProducers(5, ("x", "y")))
+    bench.plane.carry_out(effects.CloseProducer("x"))
+    bench.plane.carry_out(effects.FenceProducers(5, ("x", "y")))
     assert bench.run(20) == [(5, None, None)]
     other.carry_out(write(6))
     assert bench.run(20) == [(6, None, "InvalidProducerEpochException")]
@@ -292,13 +275,15 @@ def test_transactions_follow_each_other_in_every_release(profile: str) -> None:
     """Up to 3.9 partitions are added by a request; since 4.0 each transaction has an epoch."""
     bench = Bench(profile=profile_named(profile))
     bench.topic("t")
-    bench.plane.carry_out(StartReading("t", read_committed=True))
-    bench.plane.carry_out(InitTransactions(1, "x"))
+    bench.plane.carry_out(effects.StartReading("t", read_committed=True))
+    bench.plane.carry_out(effects.InitTransactions(1, "x"))
     bench.run(200)
     large = tuple((b"%d" % number, b"v" * 9_000) for number in range(200))
     for token, records in ((2, large), (3, large), (4, ((b"a", b"last"),))):
         bench.plane.carry_out(
-            ProduceInTransaction(token=token, transactional_id="x", topic="t", records=records)
+            effects.ProduceInTransaction(
+                token=token, transactional_id="x", topic="t", records=records
+            )
         )
         assert bench.run(1_000) == [(token, None, None)]
     assert len(bench.values()) == 401
@@ -313,22 +298,26 @@ def test_an_open_transaction_is_aborted_by_the_next_of_its_id() -> None:
     """The dead leader's records never come to readers of committed ones."""
     bench = Bench(brokers=1)
     bench.topic("t")
-    bench.plane.carry_out(InitTransactions(1, "x"))
+    bench.plane.carry_out(effects.InitTransactions(1, "x"))
     bench.run(200)
     bench.plane.carry_out(
-        ProduceInTransaction(token=2, transactional_id="x", topic="t", records=((b"a", b"half"),))
+        effects.ProduceInTransaction(
+            token=2, transactional_id="x", topic="t", records=((b"a", b"half"),)
+        )
     )
     # The record is written half a millisecond later; the end is asked for after another half.
     bench.environment.run_until(bench.environment.now_us + 700)
     bench.plane.kill()
     other = bench.new_plane("w2", TopicCosts(linger_ms=0, fetch_us=0))
-    other.carry_out(StartReading("t", read_committed=True))
+    other.carry_out(effects.StartReading("t", read_committed=True))
     bench.run(20)
     assert bench.values() == []
-    other.carry_out(InitTransactions(3, "x"))
+    other.carry_out(effects.InitTransactions(3, "x"))
     assert bench.run(200) == [(3, None, None)]
     other.carry_out(
-        ProduceInTransaction(token=4, transactional_id="x", topic="t", records=((b"a", b"whole"),))
+        effects.ProduceInTransaction(
+            token=4, transactional_id="x", topic="t", records=((b"a", b"whole"),)
+        )
     )
     bench.run(20)
     assert bench.values() == [b"whole"]
@@ -338,15 +327,17 @@ def test_a_producer_closed_in_a_frozen_process_has_a_successor() -> None:
     """The close is of the producer there was, not of the next one of its transactional id."""
     bench = Bench(brokers=1)
     bench.topic("t")
-    bench.plane.carry_out(InitTransactions(1, "x"))
+    bench.plane.carry_out(effects.InitTransactions(1, "x"))
     bench.run(200)
     bench.plane.pause()
-    bench.plane.carry_out(CloseProducer("x"))
-    bench.plane.carry_out(InitTransactions(2, "x"))
+    bench.plane.carry_out(effects.CloseProducer("x"))
+    bench.plane.carry_out(effects.InitTransactions(2, "x"))
     bench.plane.resume()
     assert bench.run(20) == [(2, None, None)]
     bench.plane.carry_out(
-        ProduceInTransaction(token=3, transactional_id="x", topic="t", records=((b"a", b"1"),))
+        effects.ProduceInTransaction(
+            token=3, transactional_id="x", topic="t", records=((b"a", b"1"),)
+        )
     )
     assert bench.run(20) == [(3, None, None)]
 
@@ -355,7 +346,7 @@ def test_a_frozen_process_hears_everything_afterwards() -> None:
     """What the network brought meanwhile is handled at the end, and then what was asked."""
     bench = Bench()
     bench.topic("t")
-    bench.plane.carry_out(StartReading("t"))
+    bench.plane.carry_out(effects.StartReading("t"))
     bench.run(10)
     bench.plane.pause()
     bench.plane.pause()
@@ -371,7 +362,7 @@ def test_a_killed_process_hears_nothing() -> None:
     """Its connections are closed."""
     bench = Bench()
     bench.topic("t")
-    bench.plane.carry_out(StartReading("t"))
+    bench.plane.carry_out(effects.StartReading("t"))
     bench.plane.carry_out(put(1, b"1"))
     bench.plane.kill()
     bench.plane.carry_out(put(2, b"2"))
@@ -394,9 +385,9 @@ def test_the_trace_tells_how_long_a_topic_was_read() -> None:
         group_id="g",
     )
     for each in (plane, bench.plane):
-        each.carry_out(StartReading("t"))
+        each.carry_out(effects.StartReading("t"))
         bench.run(7)
-        assert each.carry_out(ReadToEnd("t"))
+        assert each.carry_out(effects.ReadToEnd("t"))
     (event,) = recorder.events
     assert event.reason_text == "read to its end"
     assert event.attrs == {"phase": "reading", "topic": "t", "records": "0", "took_ms": "7"}
@@ -413,7 +404,7 @@ def group(**spec: object) -> ConnectGroupSpec:
 def read_all(bench: Bench, topic: str) -> tuple[int, int]:
     """Microseconds until the topic was read to its end, and the records read."""
     started_us = bench.environment.now_us
-    bench.plane.carry_out(StartReading(topic))
+    bench.plane.carry_out(effects.StartReading(topic))
     bench.run(600_000)
     return bench.fetched[-1][0] - started_us, bench.plane.records_read(topic)
 

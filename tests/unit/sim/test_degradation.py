@@ -5,13 +5,7 @@ from statistics import NormalDist, mean, pstdev
 import pytest
 
 from coordinator_sim.clients.effects import Send
-from coordinator_sim.sim.degradation import (
-    PARETONORMAL,
-    SCALE,
-    Degradations,
-    jitter_ms,
-    longest_delay_ms,
-)
+from coordinator_sim.sim import degradation
 from coordinator_sim.sim.scenario import Choices
 from tests.unit.sim.test_network import BEAT, LATENCY_US, Wire
 
@@ -23,34 +17,34 @@ def netem_entry(index: int) -> float:
     probability = index / TABLE_ENTRIES
     normal = NormalDist().inv_cdf(probability + 0.5 / (4 * TABLE_ENTRIES))
     pareto = (1 / (1 - probability) ** (1 / 3) - 1.5) * 4 / 3
-    return (normal + 3 * min(pareto, 32_767 / SCALE)) / 4
+    return (normal + 3 * min(pareto, 32_767 / degradation.SCALE)) / 4
 
 
 def test_the_quantiles_are_those_of_netem() -> None:
     """Every 32nd entry of its table, to a thousandth of the jitter, and its last one."""
-    step = TABLE_ENTRIES // (len(PARETONORMAL) - 1)
+    step = TABLE_ENTRIES // (len(degradation.PARETONORMAL) - 1)
     entries = [*range(0, TABLE_ENTRIES, step), TABLE_ENTRIES - 1]
 
-    for entry, value in zip(entries, PARETONORMAL, strict=True):
-        assert value / SCALE == pytest.approx(netem_entry(entry), abs=0.001)
+    for entry, value in zip(entries, degradation.PARETONORMAL, strict=True):
+        assert value / degradation.SCALE == pytest.approx(netem_entry(entry), abs=0.001)
 
 
 def test_delays_scatter_around_the_latency() -> None:
     """Ten thousand delays of 100 ms with a jitter of 10 ms: mean, spread and bounds."""
-    degradations = Degradations(Choices(7))
+    degradations = degradation.Degradations(Choices(7))
     degradations.begin("a", 100)
     delays = [degradations.delay_us("a", "a>1") for _ in range(10_000)]
 
-    assert jitter_ms(100) == 10
+    assert degradation.jitter_ms(100) == 10
     assert mean(delays) == pytest.approx(99_700, abs=300)
     assert pstdev(delays) == pytest.approx(8_300, rel=0.03)
     assert min(delays) >= 100_000 - 15_100
-    assert max(delays) <= longest_delay_ms(100) * 1_000 == 139_000
+    assert max(delays) <= degradation.longest_delay_ms(100) * 1_000 == 139_000
 
 
 def test_delays_of_two_degradations_add_up_until_one_ends() -> None:
     """Less than a millisecond of latency is never owed by the jitter: no delay is negative."""
-    degradations = Degradations(Choices(0))
+    degradations = degradation.Degradations(Choices(0))
     degradations.begin(1, 1)
     degradations.begin(1, 900)
     assert degradations.delay_us(1, "1>a") > 800_000
@@ -103,7 +97,7 @@ def test_a_broker_answers_late_and_in_order() -> None:
 
 def test_the_same_seed_delays_alike() -> None:
     """The jitter comes from the choices of the run."""
-    one, same, other = (Degradations(Choices(seed)) for seed in (1, 1, 2))
+    one, same, other = (degradation.Degradations(Choices(seed)) for seed in (1, 1, 2))
     drawn = []
     for each in (one, same, other):
         each.begin("a", 50)

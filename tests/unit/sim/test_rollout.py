@@ -5,14 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.sim import scenario
 from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.sim.scenario import (
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    RestartMember,
-    Scenario,
-    TopicSpec,
-)
 from coordinator_sim.sim.scenario.rollout import RolloutPlan, group_to_deploy, rolled_out
 from coordinator_sim.sim.scenario.topology import SETTLE_MS
 from coordinator_sim.trace.events import Event
@@ -22,25 +16,25 @@ from coordinator_sim_scenarios.catalog import scenario_named
 DOWN_MS = 5_000
 
 
-def group_of(count: int, group_id: str = "g") -> ConsumerGroupSpec:
+def group_of(count: int, group_id: str = "g") -> scenario.ConsumerGroupSpec:
     """A group of so many members."""
     members = tuple(
-        ConsumerSpec(name=f"{group_id}-{n}", start_ms=None if n == count else 40_000)
+        scenario.ConsumerSpec(name=f"{group_id}-{n}", start_ms=None if n == count else 40_000)
         for n in range(1, count + 1)
     )
-    return ConsumerGroupSpec(group_id=group_id, topics=("t",), members=members)
+    return scenario.ConsumerGroupSpec(group_id=group_id, topics=("t",), members=members)
 
 
-def world(*groups: ConsumerGroupSpec) -> Scenario:
+def world(*groups: scenario.ConsumerGroupSpec) -> scenario.Scenario:
     """Groups of one topic, in which one member restarts anyway."""
-    return Scenario(
+    return scenario.Scenario(
         name="world",
         title="A world",
         story="Something else.",
         duration_ms=1_000,
-        topics=(TopicSpec(name="t", partitions=6),),
+        topics=(scenario.TopicSpec(name="t", partitions=6),),
         groups=groups,
-        happenings=(RestartMember(at_ms=0, member=groups[0].members[0].name, down_ms=1),),
+        happenings=(scenario.RestartMember(at_ms=0, member=groups[0].members[0].name, down_ms=1),),
     )
 
 

@@ -5,21 +5,13 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.sim.scenario.topology import (
-    SETTLE_MS,
-    Deploys,
-    crash_restarts,
-    deploy_restarts,
-    in_order,
-    named_members,
-    spread_partitions,
-)
+from coordinator_sim.sim.scenario import topology
 
 
 @given(topics=st.integers(1, 60), extra=st.integers(0, 2_000))
 def test_partitions_are_spread_evenly(topics: int, extra: int) -> None:
     """All of them, and no topic has two more than another."""
-    spread = spread_partitions(topics, topics + extra)
+    spread = topology.spread_partitions(topics, topics + extra)
     assert sum(spread.values()) == topics + extra
     assert len(spread) == topics
     assert max(spread.values()) - min(spread.values()) <= 1
@@ -36,12 +28,12 @@ def test_deploys_and_crashes_keep_apart(
     members: int, pace_ms: int, every_min: int, crashes: int, hours: int
 ) -> None:
     """Each deploy restarts everybody once, and is over before the next; crashes fall between."""
-    names = list(named_members(members, static=False))
-    deploys = Deploys(every_ms=every_min * 60_000, pace_ms=pace_ms)
+    names = list(topology.named_members(members, static=False))
+    deploys = topology.Deploys(every_ms=every_min * 60_000, pace_ms=pace_ms)
     duration_ms = hours * 3_600_000
     try:
-        planned = deploy_restarts(names, deploys, duration_ms)
-        crashed = crash_restarts(
+        planned = topology.deploy_restarts(names, deploys, duration_ms)
+        crashed = topology.crash_restarts(
             names, crashes, duration_ms, down_ms=deploys.down_ms, planned=planned
         )
     except ConfigError:
@@ -52,21 +44,23 @@ def test_deploys_and_crashes_keep_apart(
     for before, after in zip(
         planned[members - 1 :: members], planned[members::members], strict=False
     ):
-        assert after.at_ms - before.at_ms >= deploys.down_ms + SETTLE_MS
+        assert after.at_ms - before.at_ms >= deploys.down_ms + topology.SETTLE_MS
     assert len(crashed) == crashes
     for crash in crashed:
-        nearest = min((abs(crash.at_ms - each.at_ms) for each in planned), default=SETTLE_MS)
-        assert nearest >= SETTLE_MS
+        nearest = min(
+            (abs(crash.at_ms - each.at_ms) for each in planned), default=topology.SETTLE_MS
+        )
+        assert nearest >= topology.SETTLE_MS
         assert crash.at_ms + crash.down_ms < duration_ms
-    assert len(in_order(planned, crashed)) == len(planned) + crashes
+    assert len(topology.in_order(planned, crashed)) == len(planned) + crashes
 
 
 def test_a_deploy_that_does_not_fit_is_refused() -> None:
     """Neither one that is longer than its rhythm, nor a run that ends before the first."""
-    names = list(named_members(37, static=False))
+    names = list(topology.named_members(37, static=False))
     with pytest.raises(ConfigError, match=r"restarting 37 members one every 30 s takes 1,148 s"):
-        deploy_restarts(names, Deploys(every_ms=600_000), 10**9)
+        topology.deploy_restarts(names, topology.Deploys(every_ms=600_000), 10**9)
     with pytest.raises(ConfigError, match="hold no deploy: the first begins after 302,400 s"):
-        deploy_restarts(names, Deploys(every_ms=604_800_000), 3_600_000)
+        topology.deploy_restarts(names, topology.Deploys(every_ms=604_800_000), 3_600_000)
     with pytest.raises(ConfigError, match=r"--crashes 1000: must be from 0 to \d+"):
-        crash_restarts(names, 1_000, 3_600_000, down_ms=8_000)
+        topology.crash_restarts(names, 1_000, 3_600_000, down_ms=8_000)

@@ -10,63 +10,45 @@ import pytest
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.runs import parquet
 from coordinator_sim.runs.jsonl import JsonLinesEvents, JsonLinesTable, read_lines
-from coordinator_sim.runs.parquet import (
-    CELLS_PER_FILE,
-    ParquetEvents,
-    ParquetTable,
-    read_event_rows,
-    read_rows,
-)
-from coordinator_sim.trace.events import (
-    Event,
-    OffsetEntry,
-    RebalanceReason,
-    RunInfo,
-    Source,
-    TraceEvent,
-)
-from coordinator_sim.trace.schema import (
-    EARLIEST_US,
-    LATEST_US,
-    EventRow,
-    GenerationRow,
-    ResourceRow,
-    day_of,
-    event_of,
-    event_schema,
-    generation_schema,
-    resource_schema,
-    rows_of,
-)
+from coordinator_sim.trace import events, schema
 
-INFO = RunInfo(
-    trace_id="run-1", source=Source.SIM, cluster_id="eu/1", version="0.1", profile="4.4", seed=7
+INFO = events.RunInfo(
+    trace_id="run-1",
+    source=events.Source.SIM,
+    cluster_id="eu/1",
+    version="0.1",
+    profile="4.4",
+    seed=7,
 )
 DAY_US = 86_400_000_000
 EVENTS = [
-    TraceEvent(
-        event=Event.PREPARE_REBALANCE,
+    events.TraceEvent(
+        event=events.Event.PREPARE_REBALANCE,
         ts_us=10,
         seq=3,
         group_id="z",
-        reason=RebalanceReason.MEMBER_JOINED,
+        reason=events.RebalanceReason.MEMBER_JOINED,
         state_from=GroupState.EMPTY,
         state_to=GroupState.PREPARING_REBALANCE,
         error_code=ErrorCode.NONE,
         attrs={"protocols": "range,sticky"},
         subscription=b"\x00\x01",
     ),
-    TraceEvent(
-        event=Event.OFFSET_COMMIT,
+    events.TraceEvent(
+        event=events.Event.OFFSET_COMMIT,
         ts_us=DAY_US + 5,
         seq=4,
         group_id="a",
-        offsets=(OffsetEntry("t", 0, 12, metadata="note"), OffsetEntry("t", 1, 13, 4, None, 9)),
+        offsets=(
+            events.OffsetEntry("t", 0, 12, metadata="note"),
+            events.OffsetEntry("t", 1, 13, 4, None, 9),
+        ),
     ),
-    TraceEvent(event=Event.GAP, ts_us=15, seq=900, source=Source.BROKER_LOG),
+    events.TraceEvent(event=events.Event.GAP, ts_us=15, seq=900, source=events.Source.BROKER_LOG),
 ]
-GENERATION = GenerationRow(
+GENERATION = schema.GenerationRow(
     trace_id="run-1",
     cluster_id="eu/1",
     group_id="g",
@@ -87,9 +69,9 @@ GENERATION = GenerationRow(
 )
 
 
-def all_rows() -> list[EventRow]:
+def all_rows() -> list[schema.EventRow]:
     """The rows of the events, in order."""
-    return [row for index, event in enumerate(EVENTS) for row in rows_of(event, index, INFO)]
+    return [row for index, event in enumerate(EVENTS) for row in schema.rows_of(event, index, INFO)]
 
 
 def test_offset_event_is_a_row_for_each_partition() -> None:
@@ -100,16 +82,16 @@ def test_offset_event_is_a_row_for_each_partition() -> None:
 def test_event_comes_back_from_its_rows() -> None:
     """The rows of an event say all of it; a source of its own is kept, the run's is implied."""
     for index, event in enumerate(EVENTS):
-        assert event_of(list(rows_of(event, index, INFO)), INFO) == event
+        assert schema.event_of(list(schema.rows_of(event, index, INFO)), INFO) == event
 
 
 def test_parquet_events_come_back_in_order_of_emission(tmp_path: Path) -> None:
     """Files are by cluster, day and flush, sorted by group; reading restores the order."""
-    table = ParquetEvents(tmp_path, INFO, event_schema(), rows_per_file=3)
+    table = parquet.ParquetEvents(tmp_path, INFO, schema.event_schema(), rows_per_file=3)
     table.take(EVENTS[:2], 0)
     table.take(EVENTS[2:], 2)
     table.close()
-    assert list(read_event_rows(tmp_path)) == all_rows()
+    assert list(parquet.read_event_rows(tmp_path)) == all_rows()
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.parquet"))
     assert files == [
         "cluster_id=eu%2F1/day=1970-01-01/part-00000.parquet",
@@ -121,39 +103,45 @@ def test_parquet_events_come_back_in_order_of_emission(tmp_path: Path) -> None:
 
 def test_nothing_written_leaves_no_file(tmp_path: Path) -> None:
     """Closing an empty table makes neither files nor directories."""
-    ParquetEvents(tmp_path / "events", INFO, event_schema()).close()
-    ParquetTable(tmp_path / "resources", resource_schema(), lambda _: 1).close()
+    parquet.ParquetEvents(tmp_path / "events", INFO, schema.event_schema()).close()
+    parquet.ParquetTable(tmp_path / "resources", schema.resource_schema(), lambda _: 1).close()
     JsonLinesTable(tmp_path / "lines").close()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_dense_rows_come_back(tmp_path: Path) -> None:
     """A generation keeps its parallel lists, nulls and -1 for nobody."""
-    table = ParquetTable(tmp_path, generation_schema(), lambda row: len(row.owners))
+    table = parquet.ParquetTable(tmp_path, schema.generation_schema(), lambda row: len(row.owners))
     table.write(GENERATION)
     table.close()
-    assert read_rows(tmp_path / "part-00000.parquet", GenerationRow) == [GENERATION]
+    assert parquet.read_rows(tmp_path / "part-00000.parquet", schema.GenerationRow) == [GENERATION]
 
 
 def test_dense_table_is_flushed_by_size(tmp_path: Path) -> None:
     """A file ends with the row that makes it too large, so that memory stays bounded."""
-    table = ParquetTable(tmp_path, resource_schema(), lambda _: CELLS_PER_FILE)
+    table = parquet.ParquetTable(
+        tmp_path, schema.resource_schema(), lambda _: parquet.CELLS_PER_FILE
+    )
     for index in range(2):
-        table.write(ResourceRow(trace_id="run-1", resource_list_id=index, resources=("p:t-0",)))
+        table.write(
+            schema.ResourceRow(trace_id="run-1", resource_list_id=index, resources=("p:t-0",))
+        )
     table.close()
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["part-00000.parquet", "part-00001.parquet"]
 
 
-@pytest.mark.parametrize("ts_us", [EARLIEST_US - 1, -(2**63), LATEST_US + 1, 2**63 - 1])
+@pytest.mark.parametrize(
+    "ts_us", [schema.EARLIEST_US - 1, -(2**63), schema.LATEST_US + 1, 2**63 - 1]
+)
 def test_row_of_an_instant_without_a_date_is_refused(tmp_path: Path, ts_us: int) -> None:
     """The pages of a report show dates, which Python has from the year 1 to 9999."""
-    row = next(rows_of(TraceEvent(ts_us=0, event=Event.LEAVE_REQ), 0, INFO))
+    row = next(schema.rows_of(events.TraceEvent(ts_us=0, event=events.Event.LEAVE_REQ), 0, INFO))
     values = msgspec.to_builtins(msgspec.structs.replace(row, ts_us=ts_us))
     path = tmp_path / "part-00000.parquet"
     pq.write_table(pa.Table.from_pylist([values]), path)
     with pytest.raises(DataError, match=r"not a file of a trace: Expected `int` [<>]= -?\d+"):
-        read_rows(path, EventRow)
+        parquet.read_rows(path, schema.EventRow)
 
 
 def test_file_that_is_no_table_is_named(tmp_path: Path) -> None:
@@ -161,7 +149,7 @@ def test_file_that_is_no_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "part-00000.parquet"
     path.write_bytes(b"not a table")
     with pytest.raises(DataError, match=r"part-00000\.parquet is not a file of a trace"):
-        read_rows(path, EventRow)
+        parquet.read_rows(path, schema.EventRow)
 
 
 def test_json_lines_come_back(tmp_path: Path) -> None:
@@ -171,7 +159,7 @@ def test_json_lines_come_back(tmp_path: Path) -> None:
     table.take(EVENTS[2:], 2)
     table.close()
     path = tmp_path / "events" / "events.jsonl"
-    assert list(read_lines(path, EventRow)) == all_rows()
+    assert list(read_lines(path, schema.EventRow)) == all_rows()
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith('{"cluster_id":"eu/1","day":"1970-01-01","trace_id":"run-1"')
     assert not [line for line in lines if "null" in line]
@@ -184,7 +172,7 @@ def test_json_lines_of_a_dense_table_have_their_columns_alone(tmp_path: Path) ->
     table.write(GENERATION)
     table.close()
     path = tmp_path / "generations" / "generations.jsonl"
-    assert list(read_lines(path, GenerationRow)) == [GENERATION]
+    assert list(read_lines(path, schema.GenerationRow)) == [GENERATION]
 
 
 def test_line_that_is_no_row_is_named(tmp_path: Path) -> None:
@@ -192,12 +180,17 @@ def test_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text("{}\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"events\.jsonl, line 1"):
-        list(read_lines(path, EventRow))
+        list(read_lines(path, schema.EventRow))
 
 
 def test_day_is_that_of_utc() -> None:
     """Simulated runs start on the first day of 1970; the microsecond before is the day before."""
-    assert [day_of(0), day_of(DAY_US - 1), day_of(DAY_US), day_of(-1)] == [
+    assert [
+        schema.day_of(0),
+        schema.day_of(DAY_US - 1),
+        schema.day_of(DAY_US),
+        schema.day_of(-1),
+    ] == [
         "1970-01-01",
         "1970-01-01",
         "1970-01-02",

@@ -6,15 +6,7 @@ from typing import Any
 import pytest
 
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
-from coordinator_sim.trogdor.generator_specs import (
-    ConstantFlushGenerator,
-    ConstantThroughputGenerator,
-    NullPayloadGenerator,
-    RandomComponent,
-    RandomComponentPayloadGenerator,
-    SequentialPayloadGenerator,
-    UniformTransactionsGenerator,
-)
+from coordinator_sim.trogdor import generator_specs
 from coordinator_sim.trogdor.topic_specs import PartitionsSpec, TopicsSpec
 from coordinator_sim.trogdor.workload_specs import ConfigurableProducerSpec, ProduceBenchSpec
 from coordinator_sim.trogdor.workloads.clients import NotCreated, Workload
@@ -29,12 +21,12 @@ BENCH = {
     "target_messages_per_sec": 20,
     "max_messages": 7,
 }
-WINDOW = ConstantThroughputGenerator(messages_per_window=2, window_size_ms=100)
+WINDOW = generator_specs.ConstantThroughputGenerator(messages_per_window=2, window_size_ms=100)
 FREE = {
     "bootstrap_servers": "b:9092",
     "active_topic": TopicsSpec(topics={"foo": TWO}),
-    "key_generator": SequentialPayloadGenerator(size=4),
-    "value_generator": NullPayloadGenerator(),
+    "key_generator": generator_specs.SequentialPayloadGenerator(size=4),
+    "value_generator": generator_specs.NullPayloadGenerator(),
     "throughput_generator": WINDOW,
 }
 TIMED_OUT = NotCreated("REQUEST_TIMED_OUT", "late")
@@ -114,7 +106,9 @@ def test_bench_counts_failed_records_as_sent() -> None:
 def test_bench_whose_generator_is_none_fails() -> None:
     """A component without a generator is missed when it is drawn."""
     world = SmallWorld()
-    values = RandomComponentPayloadGenerator(components=(RandomComponent(percent=100),))
+    values = generator_specs.RandomComponentPayloadGenerator(
+        components=(generator_specs.RandomComponent(percent=100),)
+    )
     _, heard = bench(world, value_generator=values)
     world.run_until(10_000)
 
@@ -213,7 +207,7 @@ def test_bench_whose_producer_fails_ends_with_its_error() -> None:
 
 # -- transactions ----------------------------------------------------------------------------------
 
-PAIRS = UniformTransactionsGenerator(messages_per_transaction=2)
+PAIRS = generator_specs.UniformTransactionsGenerator(messages_per_transaction=2)
 
 
 def test_bench_commits_transactions() -> None:
@@ -372,7 +366,7 @@ def test_existing_topic_that_cannot_be_found_is_looked_for_three_times() -> None
 def test_configurable_producer_goes_on_until_it_is_stopped() -> None:
     """Its rate and flushes are those of its generators; the last status has no transactions."""
     world = SmallWorld()
-    flushes = ConstantFlushGenerator(messages_per_flush=3)
+    flushes = generator_specs.ConstantFlushGenerator(messages_per_flush=3)
     workload, heard = free(world, flush_generator=flushes, active_partition=1)
     world.run_until(1_450)
     assert heard.ending is None

@@ -7,20 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from coordinator_sim.trogdor import jackson
-from coordinator_sim.trogdor.messages import (
-    AgentStatusResponse,
-    CoordinatorShutdownRequest,
-    CoordinatorStatusResponse,
-    CreateTaskRequest,
-    CreateWorkerRequest,
-    Empty,
-    ErrorResponse,
-    StopTaskRequest,
-    StopWorkerRequest,
-    TasksResponse,
-    UptimeResponse,
-)
+from coordinator_sim.trogdor import jackson, messages
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 from coordinator_sim.trogdor.states import TaskState
 
@@ -28,19 +15,19 @@ REPO = Path(__file__).resolve().parents[3]
 SAMPLES = [top / "shared" / "samples" / "trogdor-http" for top in REPO.parents[:2]]
 FILES = sorted(path for folder in SAMPLES for path in folder.glob("*.jsonl"))
 REQUESTS: dict[str, type[Struct]] = {
-    "POST /coordinator/task/create": CreateTaskRequest,
-    "PUT /coordinator/task/stop": StopTaskRequest,
-    "PUT /coordinator/shutdown": CoordinatorShutdownRequest,
-    "POST /agent/worker/create": CreateWorkerRequest,
-    "PUT /agent/worker/stop": StopWorkerRequest,
+    "POST /coordinator/task/create": messages.CreateTaskRequest,
+    "PUT /coordinator/task/stop": messages.StopTaskRequest,
+    "PUT /coordinator/shutdown": messages.CoordinatorShutdownRequest,
+    "POST /agent/worker/create": messages.CreateWorkerRequest,
+    "PUT /agent/worker/stop": messages.StopWorkerRequest,
 }
 ANSWERS: dict[str, type[Struct]] = {
-    "GET /coordinator/status": CoordinatorStatusResponse,
-    "GET /coordinator/uptime": UptimeResponse,
-    "GET /coordinator/tasks": TasksResponse,
-    "GET /coordinator/tasks/": TasksResponse,
-    "GET /agent/status": AgentStatusResponse,
-    "GET /agent/uptime": UptimeResponse,
+    "GET /coordinator/status": messages.CoordinatorStatusResponse,
+    "GET /coordinator/uptime": messages.UptimeResponse,
+    "GET /coordinator/tasks": messages.TasksResponse,
+    "GET /coordinator/tasks/": messages.TasksResponse,
+    "GET /agent/status": messages.AgentStatusResponse,
+    "GET /agent/uptime": messages.UptimeResponse,
 }
 AFTER_READING = ("this.id", "cannot be cast", "newTaskWorker", "HTTP 4", "Invalid empty ID")
 """Words of refusals that come after the body was read, or without reading it."""
@@ -59,11 +46,11 @@ def exchanges() -> list[dict[str, Any]]:
 def answer_kind(exchange: dict[str, Any]) -> type[Struct]:
     """What the answer of an exchange is."""
     if exchange["status"] != 200:
-        return ErrorResponse
+        return messages.ErrorResponse
     path = f"{exchange['method']} {exchange['path'].partition('?')[0]}"
     if path.startswith("GET /coordinator/tasks/") and path != "GET /coordinator/tasks/":
         return TaskState
-    return ANSWERS.get(path, Empty)
+    return ANSWERS.get(path, messages.Empty)
 
 
 def is_json(exchange: dict[str, Any]) -> bool:

@@ -19,13 +19,7 @@ from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim_conformance.field_frames import Fields
 from tests.unit.broker.fields_client import FieldsClient
 from tests.unit.broker.kept_world import NOW, KeptWorld
-from tests.unit.broker.share_coordinator.share_world import (
-    States,
-    batches_of,
-    served,
-    share_key,
-    topic_id,
-)
+from tests.unit.broker.share_coordinator import share_world
 
 UPDATES_PER_SNAPSHOT = "share.coordinator.snapshot.update.records.per.snapshot"
 
@@ -37,7 +31,7 @@ def rule(operation: Operation, kind: ResourceType, name: str) -> Acl:
 
 def test_state_is_kept() -> None:
     """What a leader writes is what the next one reads, and what administration is told."""
-    states = States(served())
+    states = share_world.States(share_world.served())
     assert states.initialize(state_epoch=1, start_offset=10)["errorCode"] == ErrorCode.NONE
     batches = ((10, 19, 2, 1), (20, 24, 0, 1))
     assert states.write(*batches, startOffset=10, deliveryCompleteCount=10) == {
@@ -46,7 +40,7 @@ def test_state_is_kept() -> None:
         "errorMessage": None,
     }
     read = states.read(leader_epoch=3)
-    assert batches_of(read) == [(10, 19, 2, 1), (20, 24, 0, 1)]
+    assert share_world.batches_of(read) == [(10, 19, 2, 1), (20, 24, 0, 1)]
     assert (read["startOffset"], read["stateEpoch"]) == (10, 1)
     summary = states.summary()
     told = ("startOffset", "stateEpoch", "leaderEpoch", "deliveryCompleteCount")
@@ -55,7 +49,7 @@ def test_state_is_kept() -> None:
 
 def test_state_is_deleted() -> None:
     """A deleted share partition is as one that never was, and may be deleted again."""
-    states = States(served())
+    states = share_world.States(share_world.served())
     states.initialize(state_epoch=5, start_offset=3)
     assert states.delete()["errorCode"] == ErrorCode.NONE
     assert states.delete()["errorCode"] == ErrorCode.NONE
@@ -69,7 +63,7 @@ def test_state_is_deleted() -> None:
 
 def test_only_brokers_may_ask() -> None:
     """CLUSTER_ACTION is asked for; every partition is refused."""
-    states = States(served(rule(Operation.READ, ResourceType.GROUP, "g")))
+    states = share_world.States(share_world.served(rule(Operation.READ, ResourceType.GROUP, "g")))
     text = error_message(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     for refused in (
         states.initialize(),
@@ -84,7 +78,7 @@ def test_only_brokers_may_ask() -> None:
 
 def test_the_topic_has_kafkas_settings() -> None:
     """Deleted rather than compacted, kept for ever, as many partitions as the settings say."""
-    cluster = served(share_state_min_isr=1).cluster
+    cluster = share_world.served(share_state_min_isr=1).cluster
     assert len(cluster.image.topics[SHARE_STATE_TOPIC].partitions) == 3
     assert cluster.image.configs_of(TOPIC_RESOURCE, SHARE_STATE_TOPIC) == {
         "cleanup.policy": "delete",
@@ -95,13 +89,13 @@ def test_the_topic_has_kafkas_settings() -> None:
     }
 
 
-def led() -> tuple[States, States, int]:
+def led() -> tuple[share_world.States, share_world.States, int]:
     """Two brokers: the leader of the state of t-0, the other one, and the partition's number."""
-    client = served(broker_ids=(1, 2), load_ms=500)
-    place = state_partition(SharePartitionKey("g", topic_id(client.cluster), 0), 3)
+    client = share_world.served(broker_ids=(1, 2), load_ms=500)
+    place = state_partition(SharePartitionKey("g", share_world.topic_id(client.cluster), 0), 3)
     leader_id = client.cluster.image.topics[SHARE_STATE_TOPIC].partitions[place].leader_id
     leader, other = (FieldsClient(client.cluster, each) for each in (leader_id, 3 - leader_id))
-    return States(leader), States(other), place
+    return share_world.States(leader), share_world.States(other), place
 
 
 def test_a_new_leader_of_the_topic_knows_the_state() -> None:
@@ -120,7 +114,7 @@ def test_a_new_leader_of_the_topic_knows_the_state() -> None:
     )
     assert other.read()["errorCode"] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     client.wait(501)
-    assert batches_of(other.read()) == [(0, 4, 2, 1)]
+    assert share_world.batches_of(other.read()) == [(0, 4, 2, 1)]
 
 
 def test_state_outlives_the_process(tmp_path: Path) -> None:
@@ -131,23 +125,23 @@ def test_state_outlives_the_process(tmp_path: Path) -> None:
     world = KeptWorld(tmp_path, settings=settings)
     for name in (SHARE_STATE_TOPIC, "t"):
         world.cluster.topics.create_asked_for(name, NOW)
-    states = States(FieldsClient(world.cluster))
+    states = share_world.States(FieldsClient(world.cluster))
     states.initialize(start_offset=3)
     for first in (3, 5, 7):
         states.write((first, first, 2, 1), deliveryCompleteCount=first)
     before = states.read(leader_epoch=2), states.summary()
     world.leave()
-    again = States(FieldsClient(world.cluster))
+    again = share_world.States(FieldsClient(world.cluster))
     assert (again.read(leader_epoch=2), again.summary()) == before
     world.kill()
-    again = States(FieldsClient(world.cluster))
+    again = share_world.States(FieldsClient(world.cluster))
     assert (again.read(leader_epoch=2), again.summary()) == before
 
 
 def test_a_write_waits_for_the_high_watermark() -> None:
     """It times out where nothing is committed, and what it wrote counts once that is."""
-    client = served(given={"share.coordinator.write.timeout.ms": "1500"})
-    states = States(client)
+    client = share_world.served(given={"share.coordinator.write.timeout.ms": "1500"})
+    states = share_world.States(client)
     states.initialize()
     place = state_partition(SharePartitionKey("g", states.topic_id, 0), 3)
     now = Instants(client.now_ms, client.now_ms)
@@ -161,13 +155,13 @@ def test_a_write_waits_for_the_high_watermark() -> None:
     )
     assert client.now_ms == now.group_ms + 1_500
     hold(SHARE_STATE_TOPIC, place, hold=False, now=now)
-    assert batches_of(states.read()) == [(0, 4, 2, 1)]
+    assert share_world.batches_of(states.read()) == [(0, 4, 2, 1)]
 
 
 def test_slow_followers_hold_a_write_up() -> None:
     """It is answered when the high watermark has passed it."""
-    client = served(share_state_partitions=1)
-    states = States(client)
+    client = share_world.served(share_state_partitions=1)
+    states = share_world.States(client)
     states.initialize()
     client.cluster.operations.slow_appends.set_delay(SHARE_STATE_TOPIC, 0, 700)
     began_ms = client.now_ms
@@ -180,7 +174,7 @@ def test_a_damaged_topic_is_a_loss(tmp_path: Path) -> None:
     world = KeptWorld(tmp_path, settings=ClusterSettings(share_state_partitions=1))
     for name in (SHARE_STATE_TOPIC, "t"):
         world.cluster.topics.create_asked_for(name, NOW)
-    States(FieldsClient(world.cluster)).initialize()
+    share_world.States(FieldsClient(world.cluster)).initialize()
     world.cluster.leave()
     (segment,) = tmp_path.rglob(f"{SHARE_STATE_TOPIC}-0/*.log")
     segment.write_bytes(segment.read_bytes()[:-5])
@@ -190,20 +184,20 @@ def test_a_damaged_topic_is_a_loss(tmp_path: Path) -> None:
 
 def test_a_refused_append_is_taken_back() -> None:
     """What was never written is not read; the error is the coordinator's."""
-    client = served()
-    states = States(client)
+    client = share_world.served()
+    states = share_world.States(client)
     states.initialize()
     client.cluster.hosted.append_failure = ErrorCode.NOT_ENOUGH_REPLICAS
     refused = states.write((0, 4, 2, 1))
     assert refused["errorCode"] == ErrorCode.COORDINATOR_NOT_AVAILABLE
     client.cluster.hosted.append_failure = ErrorCode.NONE
-    assert batches_of(states.read()) == []
+    assert share_world.batches_of(states.read()) == []
 
 
 def test_the_log_is_cut_short() -> None:
     """Upkeep deletes what snapshots have replaced, and snapshots what is cold."""
-    client = served(share_state_partitions=1, given={UPDATES_PER_SNAPSHOT: "2"})
-    states = States(client)
+    client = share_world.served(share_state_partitions=1, given={UPDATES_PER_SNAPSHOT: "2"})
+    states = share_world.States(client)
     log = client.cluster.logs.log_of(SHARE_STATE_TOPIC, 0)
     assert log is not None
     assert client.cluster.next_group_deadline_ms() is None
@@ -219,8 +213,8 @@ def test_the_log_is_cut_short() -> None:
 
 def test_a_deleted_topic_takes_its_states_along() -> None:
     """Tombstones are written for its share partitions."""
-    client = served(share_state_partitions=1)
-    states = States(client)
+    client = share_world.served(share_state_partitions=1)
+    states = share_world.States(client)
     states.initialize()
     log = client.cluster.logs.log_of(SHARE_STATE_TOPIC, 0)
     assert log is not None
@@ -236,7 +230,7 @@ def test_a_deleted_topic_takes_its_states_along() -> None:
 def test_kafka_4_1_does_not_offer_its_preview() -> None:
     """The APIs are offered where share groups are known."""
     for release, versions in (("4.1", None), ("4.2", (0, 1))):
-        cluster = served(profile=PROFILES[release]).cluster
+        cluster = share_world.served(profile=PROFILES[release]).cluster
         assert cluster.versions.ranges.get(ApiKey.WRITE_SHARE_GROUP_STATE) == versions
 
 
@@ -252,9 +246,9 @@ def found(client: FieldsClient, key: str, version: int = 6) -> Fields:
 
 def test_share_partitions_have_coordinators() -> None:
     """The key names group, topic and partition; it is hashed as Kafka prints it."""
-    client = served()
-    assert found(client, share_key(client))["nodeId"] == 1
-    assert found(client, share_key(client, group="a:b"))["nodeId"] == 1
+    client = share_world.served()
+    assert found(client, share_world.share_key(client))["nodeId"] == 1
+    assert found(client, share_world.share_key(client, group="a:b"))["nodeId"] == 1
 
 
 @pytest.mark.parametrize(
@@ -262,32 +256,32 @@ def test_share_partitions_have_coordinators() -> None:
 )
 def test_a_malformed_key_is_refused(key: str) -> None:
     """INVALID_REQUEST without words."""
-    client = served()
-    topic = share_key(client).split(":")[1]
+    client = share_world.served()
+    topic = share_world.share_key(client).split(":")[1]
     refused = found(client, key.replace("{topic}", topic))
     assert (refused["errorCode"], refused["errorMessage"]) == (ErrorCode.INVALID_REQUEST, "")
 
 
 def test_old_versions_know_no_share_coordinators() -> None:
     """Key type 2 came with version 6."""
-    client = served()
+    client = share_world.served()
     for version in (3, 5):
-        refused = found(client, share_key(client), version)
+        refused = found(client, share_world.share_key(client), version)
         assert refused["errorCode"] == ErrorCode.INVALID_REQUEST
 
 
 def test_asking_for_a_coordinator_creates_the_topic() -> None:
     """It is not there yet in the same answer."""
-    client = served()
+    client = share_world.served()
     now = Instants(client.now_ms, client.now_ms)
     client.cluster.topics.delete(SHARE_STATE_TOPIC, now)
-    error = found(client, share_key(client))["errorCode"]
+    error = found(client, share_world.share_key(client))["errorCode"]
     assert error == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert found(client, share_key(client))["errorCode"] == ErrorCode.NONE
+    assert found(client, share_world.share_key(client))["errorCode"] == ErrorCode.NONE
 
 
 def test_only_brokers_may_find_share_coordinators() -> None:
     """CLUSTER_ACTION is asked for."""
-    client = served(rule(Operation.DESCRIBE, ResourceType.GROUP, "g"))
-    error = found(client, share_key(client))["errorCode"]
+    client = share_world.served(rule(Operation.DESCRIBE, ResourceType.GROUP, "g"))
+    error = found(client, share_world.share_key(client))["errorCode"]
     assert error == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
