@@ -37,11 +37,12 @@ class Reply(Struct, frozen=True, gc=False):
 
 
 class CoordinatorResult(Struct, frozen=True, gc=False):
-    """Everything one verb caused.
+    """Everything one verb caused. Kafka's class of this name is `effects.Effect` here.
 
     Args:
         replies: Answers to send now, in this order; a request without one is parked or superseded.
-        batches: Appended batches, for a driver that stores them, in log order per partition.
+        batches: Appended batches, in log order per partition, for a driver that stores them. Those
+            of a served cluster are in its log by then.
         events: What happened, for the trace, in order. Empty when the trace is off.
         persister_calls: What the share coordinator is asked for and did not answer at once, in
             order; each is answered once, by `GroupCoordinator.persister_answered`.
@@ -65,11 +66,18 @@ class IdSource(Protocol):
         ...
 
 
-class AppendPolicy(Protocol):
-    """The one door for append faults."""
+class PartitionWriter(Protocol):
+    """Writes batches to the log of their partition; a fault of an append comes from here alone.
 
-    def verdict(self, batch: LogBatch) -> ErrorCode:
-        """NONE to let the batch be appended, or the error the append fails with."""
+    Source: coordinator-common/.../runtime/PartitionWriter.java.
+    """
+
+    def append(self, batch: LogBatch) -> ErrorCode:
+        """Write a batch; return NONE, or the error that the append fails with.
+
+        In a served cluster the batch is in the log then (`OffsetsTopic.append`). A driver that
+        stores the batches of a `CoordinatorResult` only decides here.
+        """
         ...
 
     def takes_unacknowledged(self, batch: LogBatch) -> bool:

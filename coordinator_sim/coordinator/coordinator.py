@@ -18,11 +18,11 @@ from coordinator_sim.coordinator.admission import (
     nameless_requests,
 )
 from coordinator_sim.coordinator.contract import (
-    AppendPolicy,
     CoordinatorConfig,
     CoordinatorResult,
     DeletedTopic,
     IdSource,
+    PartitionWriter,
     Persister,
     Reply,
     TopicRights,
@@ -82,7 +82,7 @@ class GroupCoordinator:
 
     Args:
         ids: Draws the random part of member ids.
-        append_policy: Decides which appends fail; None lets all through.
+        partition_writer: Decides which appends fail; None lets all through.
         verifier: Asked before a TxnOffsetCommit is looked at; None verifies all.
         started: Whether it takes requests at once; otherwise it refuses all until `startup`.
     """
@@ -95,12 +95,12 @@ class GroupCoordinator:
         profile: Profile,
         *,
         ids: IdSource,
-        append_policy: AppendPolicy | None = None,
+        partition_writer: PartitionWriter | None = None,
         verifier: TransactionVerifier | None = None,
         started: bool = True,
     ) -> None:
         self._runtime = Runtime(
-            config, profile, ids, append_policy, verifier, writes=writes_of(profile)
+            config, profile, ids, partition_writer, verifier, writes=writes_of(profile)
         )
         self._runtime.is_active = started
         self._handlers = handlers_of(profile)

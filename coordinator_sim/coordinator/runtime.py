@@ -120,7 +120,7 @@ class Runtime:
         scheduled: Events to be run at the end of the verb.
         is_idle: Whether no event is under way, so that another one is run as soon as it is there.
         in_background: By partition and group the work of another thread; each returns an event.
-        stories: Of the consumer groups that the trace was told of; see `consumer.tracing`.
+        stories: Of the traced groups with epochs, by id; see `epoch_tracing`.
         persister: Share coordinator that may answer at once; None for none.
         persister_calls: By id who waits for the answer of the share coordinator.
     """
@@ -134,7 +134,6 @@ class Runtime:
         "_group_order",
         "_replies",
         "_write_seq",
-        "append_policy",
         "assignors",
         "config",
         "counters",
@@ -149,6 +148,7 @@ class Runtime:
         "linger_ms",
         "now_ms",
         "open_groups",
+        "partition_writer",
         "partitions",
         "persister",
         "persister_calls",
@@ -170,7 +170,7 @@ class Runtime:
         config: contract.CoordinatorConfig,
         profile: Profile,
         ids: contract.IdSource,
-        append_policy: contract.AppendPolicy | None,
+        partition_writer: contract.PartitionWriter | None,
         verifier: contract.TransactionVerifier | None = None,
         *,
         writes: Writes,
@@ -183,7 +183,7 @@ class Runtime:
         self.writes = writes
         self.ids = ids
         self.assignors = contract.Assignors()
-        self.append_policy = append_policy
+        self.partition_writer = partition_writer
         self.verifier = verifier
         self.hold_high_watermark = config.hold_high_watermark
         self.is_active = True
@@ -380,16 +380,16 @@ class Runtime:
         acks 0 straight to the partition's leader log.
         """
         batch = self._batch(partition, Effect(records))
-        if self.append_policy is None or self.append_policy.takes_unacknowledged(batch):
+        if self.partition_writer is None or self.partition_writer.takes_unacknowledged(batch):
             self._put(partition, batch)
 
     def append(self, partition: Partition, effect: Effect) -> tuple[LogBatch, ErrorCode]:
         """Append an operation's batch, and apply it; a refusal is the caller's to undo."""
         batch = self._batch(partition, effect)
-        if self.append_policy is not None:
-            verdict = self.append_policy.verdict(batch)
-            if verdict is not NO_ERROR:
-                return batch, verdict
+        if self.partition_writer is not None:
+            error = self.partition_writer.append(batch)
+            if error is not NO_ERROR:
+                return batch, error
         if not effect.is_empty_batch:
             self._put(partition, batch)
             if effect.apply is not None:
@@ -398,10 +398,10 @@ class Runtime:
 
     def append_open(self, partition: Partition, batch: LogBatch) -> ErrorCode:
         """Append a batch whose records are applied already; a refusal is the caller's to undo."""
-        if self.append_policy is not None:
-            verdict = self.append_policy.verdict(batch)
-            if verdict is not NO_ERROR:
-                return verdict
+        if self.partition_writer is not None:
+            error = self.partition_writer.append(batch)
+            if error is not NO_ERROR:
+                return error
         self._put(partition, batch)
         partition.offsets.timeline.settle(partition.end_offset, partition.high_watermark)
         partition.uncommitted_groups.clear()

@@ -90,7 +90,7 @@ class FailingAppends:
         self._error = error
         self._count = count
 
-    def verdict(self, batch: LogBatch) -> ErrorCode:  # noqa: ARG002 - any batch may fail
+    def append(self, batch: LogBatch) -> ErrorCode:  # noqa: ARG002 - any batch may fail
         """Return the error of this append."""
         if self._count == 0:
             return ErrorCode.NONE
@@ -174,7 +174,7 @@ class Harness:
             self.config,
             profile,
             ids=self.ids,
-            append_policy=self._appends,
+            partition_writer=self._appends,
             verifier=self._verifier,
             started=started,
         )

@@ -103,7 +103,7 @@ class Driver:
         self._ids = NamedIds()
         self._failures = StoreFailures()
         self._coordinator = GroupCoordinator(
-            config, profile, ids=self._ids, append_policy=self._failures
+            config, profile, ids=self._ids, partition_writer=self._failures
         )
         self._players = [
             player_of(actor, TABLE_ORDERS[profile.hash_order]) for actor in plan.actors

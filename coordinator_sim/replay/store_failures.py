@@ -10,7 +10,7 @@ class StoreFailures:
     def __init__(self) -> None:
         self.fails = False
 
-    def verdict(self, batch: LogBatch) -> ErrorCode:
+    def append(self, batch: LogBatch) -> ErrorCode:
         """Return the error of a partition with too few replicas while failing, else NONE."""
         del batch
         return ErrorCode.NOT_ENOUGH_REPLICAS if self.fails else ErrorCode.NONE

@@ -42,14 +42,14 @@ from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS, GroupReque
 
 IdsOf = Callable[[int], IdSource]
 """Gives the source of the member ids that a broker's coordinator hands out, by broker id."""
-CallPersister = Callable[["Broker", PersisterCall], None]
-"""Carries out a call to the share coordinators; its answer goes to `Broker.persister_answered`."""
+CallPersister = Callable[["BrokerCoordinator", PersisterCall], None]
+"""Carries out a call to the share coordinators; its answer goes to `persister_answered`."""
 
 _OF_GROUPS: Final = "group."
 """A setting of a group has this before its name among those of brokers."""
 
 
-class Broker:
+class BrokerCoordinator:
     """A broker that lives; implements `HostedCoordinator` for the offsets topic.
 
     Args:
@@ -246,7 +246,7 @@ class GroupCoordinators:
         self._dynamic = [
             name for name in PROPERTIES if name in configs.broker and configs.broker[name].dynamic
         ]
-        self._hosting: Hosting[Broker] = Hosting(cluster.brokers)
+        self._hosting: Hosting[BrokerCoordinator] = Hosting(cluster.brokers)
         self.living = self._hosting.coordinators
         # Leaders that were deposed and have not noticed yet, by partition.
         self._deposed: dict[int, list[int]] = {}
@@ -290,7 +290,7 @@ class GroupCoordinators:
             config,
             profile,
             ids=self._ids_of(broker_id),
-            append_policy=self.offsets_topic.policy_of(broker_id),
+            partition_writer=self.offsets_topic.policy_of(broker_id),
             verifier=self.verifier,
         )
         coordinator.tell_heartbeats(self._traces_heartbeats)
@@ -308,7 +308,7 @@ class GroupCoordinators:
             internal_topics=InternalTopics(broker_id, cluster),
         )
         coordinator.restrict_topics(apis.may_describe)
-        self._hosting.add(broker_id, Broker(broker_id, coordinator, apis, self))
+        self._hosting.add(broker_id, BrokerCoordinator(broker_id, coordinator, apis, self))
 
     def _config_of(self, broker_id: int) -> CoordinatorConfig:
         config = self.cluster.settings.coordinator
@@ -537,7 +537,7 @@ class GroupCoordinators:
                     return LEADER if member_id == group.leader_id else FOLLOWER
         return None
 
-    def leader_of(self, partition: int) -> Broker | None:
+    def leader_of(self, partition: int) -> BrokerCoordinator | None:
         """The living broker that leads an offsets partition, None when there is none."""
         return self._hosting.leader_of(partition)
 

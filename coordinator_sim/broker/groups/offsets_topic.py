@@ -216,8 +216,8 @@ class BrokersAppends:
         self._topic = topic
         self._broker_id = broker_id
 
-    def verdict(self, batch: LogBatch) -> ErrorCode:
-        """Write the batch, or say why not; see `AppendPolicy.verdict`."""
+    def append(self, batch: LogBatch) -> ErrorCode:
+        """Write the batch, or say why not; see `PartitionWriter.append`."""
         return self._topic.append(self._broker_id, batch)
 
     def takes_unacknowledged(self, batch: LogBatch) -> bool:

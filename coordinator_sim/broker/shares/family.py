@@ -7,7 +7,7 @@ from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Handlers, Instants
 from coordinator_sim.broker.draws import chance
 from coordinator_sim.broker.groups.group_checks import GroupProtocol
-from coordinator_sim.broker.groups.group_coordinators import Broker, GroupCoordinators
+from coordinator_sim.broker.groups.group_coordinators import BrokerCoordinator, GroupCoordinators
 from coordinator_sim.broker.metadata.changes import FeatureSet
 from coordinator_sim.broker.scheduler import earliest
 from coordinator_sim.broker.shares.dead_letter_queue import ShareGroupDeadLetters
@@ -79,7 +79,7 @@ class Shares:
 
     # -- group coordinators ----------------------------------------------------------------
 
-    def _call_persister(self, broker: Broker, call: PersisterCall) -> None:
+    def _call_persister(self, broker: BrokerCoordinator, call: PersisterCall) -> None:
         """Ask the share coordinators for what a group coordinator wants of them."""
 
         def tell(answer: PersisterAnswer) -> None:

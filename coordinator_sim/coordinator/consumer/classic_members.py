@@ -196,7 +196,7 @@ def _downgraded(
 ) -> Effect | ErrorCode:
     """The last member that is no classic one is replaced: the group becomes a classic one."""
     runtime, group, after = change.runtime, change.group, change.updated
-    epoch, _ = updating.compared_topics(change)
+    epoch, _ = updating.bump_epoch_if_due(change)
     if runtime.profile.downgrade_awaits_target:
         rebalances = group.epochs.assignment_epoch < epoch
     else:

@@ -137,8 +137,9 @@ def _group_of(
     request: ConsumerGroupHeartbeatRequest,
     records: list[LogRecord],
 ) -> ConsumerGroup | Refusal:
-    """The group of a heartbeat; a new one, not in the partition's table yet, for one that joins.
+    """The group of a heartbeat; for one that joins a new group, which is dropped afterwards.
 
+    Replay of the records makes the group that stays (`GroupTable._persisted`).
     A classic group gives way to it, and its offsets stay; `records` get what that takes.
 
     Source: getOrMaybeCreateConsumerGroup.

@@ -62,18 +62,18 @@ def member_target(change: MemberChange) -> MemberTarget | Refusal:
 
     At most one bump comes of a request.
     """
-    epoch, alike = compared_topics(change)
-    found = _target(change, epoch, alike=alike)
-    return found if isinstance(found, Refusal) else _member_target(change, *found)
+    epoch, alike = bump_epoch_if_due(change)
+    found = _computed_or_last_target(change, epoch, alike=alike)
+    return found if isinstance(found, Refusal) else _target_for(change, *found)
 
 
 def last_member_target(change: MemberChange) -> MemberTarget:
     """Return what the member shall have by the current target."""
     group = change.group
-    return _member_target(change, group.epochs.assignment_epoch, group.target_of(change.updated))
+    return _target_for(change, group.epochs.assignment_epoch, group.target_of(change.updated))
 
 
-def _member_target(change: MemberChange, epoch: int, target: Target) -> MemberTarget:
+def _target_for(change: MemberChange, epoch: int, target: Target) -> MemberTarget:
     runtime, updated = change.runtime, change.updated
     regex = updated.subscribed_topic_regex
     matched = change.group.regex_topics(regex) if regex else frozenset[str]()
@@ -86,7 +86,7 @@ def _member_target(change: MemberChange, epoch: int, target: Target) -> MemberTa
     )
 
 
-def compared_topics(change: MemberChange) -> tuple[int, bool]:
+def bump_epoch_if_due(change: MemberChange) -> tuple[int, bool]:
     """Look at the topics if that is due, and write another epoch where there is to be one.
 
     Returns:
@@ -104,11 +104,11 @@ def compared_topics(change: MemberChange) -> tuple[int, bool]:
         )
     runtime, names = change.runtime, change.group.topic_counts.entries
     if bumps or change.group.has_metadata_expired(runtime.topics, names, runtime.wall_ms):
-        return _compare_topics(change, bumps=bumps)
+        return _bump_epoch(change, bumps=bumps)
     return epochs.group_epoch, epochs.is_homogeneous
 
 
-def _compare_topics(change: MemberChange, *, bumps: bool) -> tuple[int, bool]:
+def _bump_epoch(change: MemberChange, *, bumps: bool) -> tuple[int, bool]:
     """Look at the topics, and write another epoch if they changed, or if there is to be one.
 
     Returns:
@@ -170,7 +170,9 @@ def assignor_of(change: MemberChange) -> str:
     return counts.copied().winner() or change.runtime.config.group_consumer_assignors[0]
 
 
-def _target(change: MemberChange, epoch: int, *, alike: bool) -> tuple[int, Target] | Refusal:
+def _computed_or_last_target(
+    change: MemberChange, epoch: int, *, alike: bool
+) -> tuple[int, Target] | Refusal:
     """The epoch and the target that the member goes to: the last one, or one computed now."""
     runtime, group, updated = change.runtime, change.group, change.updated
     epochs = group.epochs
@@ -182,7 +184,7 @@ def _target(change: MemberChange, epoch: int, *, alike: bool) -> tuple[int, Targ
         return epochs.assignment_epoch, group.target_of(updated)
     members, targets = group.with_member(updated)
     try:
-        found = _computed_targets(change, members, targets, is_homogeneous=alike)
+        found = _compute_targets(change, members, targets, is_homogeneous=alike)
     except (AssignmentFailed, AssignorFault) as error:
         return Refusal(
             ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -195,7 +197,7 @@ def _target(change: MemberChange, epoch: int, *, alike: bool) -> tuple[int, Targ
     return epoch, found[updated.member_id]
 
 
-def _computed_targets(
+def _compute_targets(
     change: MemberChange,
     members: Mapping[str, ConsumerGroupMember],
     targets: Mapping[str, Target],

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.broker.cluster import Cluster
-from coordinator_sim.broker.groups.group_coordinators import Broker
+from coordinator_sim.broker.groups.group_coordinators import BrokerCoordinator
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
 from coordinator_sim.coordinator.epoch_timers import MemberTimeout
 from coordinator_sim.kafka.context import RequestContext
@@ -50,7 +50,7 @@ _Member = consumer.Member | share.Member | streams.Member
 class Found(Struct, frozen=True):
     """A group, its type, and the broker that coordinates it."""
 
-    broker: Broker
+    broker: BrokerCoordinator
     group_type: str
     group: _Described
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.groups.group_coordinators import Broker
+from coordinator_sim.broker.groups.group_coordinators import BrokerCoordinator
 from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE, TopicState
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
@@ -107,7 +107,7 @@ def group_summary(cluster: Cluster, group_id: str) -> models.GroupSummary | None
     return None if described is None else epoch_views.epoch_summary(cluster, described)
 
 
-def _found(cluster: Cluster, group_id: str) -> tuple[Broker, Group] | None:
+def _found(cluster: Cluster, group_id: str) -> tuple[BrokerCoordinator, Group] | None:
     for broker in cluster.groups.living.values():
         group = broker.coordinator.group(group_id)
         if group is not None:
@@ -115,7 +115,7 @@ def _found(cluster: Cluster, group_id: str) -> tuple[Broker, Group] | None:
     return None
 
 
-def _groups(cluster: Cluster) -> Iterator[tuple[Broker, Group]]:
+def _groups(cluster: Cluster) -> Iterator[tuple[BrokerCoordinator, Group]]:
     for broker in cluster.groups.living.values():
         for group_id in broker.coordinator.group_ids():
             group = broker.coordinator.group(group_id)
@@ -123,7 +123,7 @@ def _groups(cluster: Cluster) -> Iterator[tuple[Broker, Group]]:
                 yield broker, group
 
 
-def _summary(cluster: Cluster, broker: Broker, group: Group) -> models.GroupSummary:
+def _summary(cluster: Cluster, broker: BrokerCoordinator, group: Group) -> models.GroupSummary:
     return models.GroupSummary(
         group_id=group.group_id,
         state=state_name(group.state, cluster.settings.profile),
@@ -137,7 +137,7 @@ def _summary(cluster: Cluster, broker: Broker, group: Group) -> models.GroupSumm
     )
 
 
-def _full(cluster: Cluster, broker: Broker, group: Group) -> models.GroupView:
+def _full(cluster: Cluster, broker: BrokerCoordinator, group: Group) -> models.GroupView:
     members = tuple(_member(group, each) for each in group.ordered())
     return _with_members(cluster, broker, _summary(cluster, broker, group), members)
 
@@ -149,7 +149,7 @@ def _full_epochs(cluster: Cluster, found: epoch_views.Found) -> models.GroupView
 
 def _with_members(
     cluster: Cluster,
-    broker: Broker,
+    broker: BrokerCoordinator,
     summary: models.GroupSummary,
     members: tuple[models.MemberView, ...],
 ) -> models.GroupView:
@@ -206,7 +206,7 @@ def owned_names(protocol_type: str | None, assignment: bytes) -> tuple[str, ...]
 
 
 def _offsets(
-    cluster: Cluster, broker: Broker, group_id: str, owners: dict[str, str]
+    cluster: Cluster, broker: BrokerCoordinator, group_id: str, owners: dict[str, str]
 ) -> Iterator[models.OffsetView]:
     for topic in _fetched(broker, group_id, cluster.latest.group_ms):
         for each in sorted(topic.partitions, key=lambda each: each.partition_index):
@@ -222,7 +222,9 @@ def _offsets(
             )
 
 
-def _fetched(broker: Broker, group_id: str, now_ms: int) -> list[OffsetFetchResponseTopics]:
+def _fetched(
+    broker: BrokerCoordinator, group_id: str, now_ms: int
+) -> list[OffsetFetchResponseTopics]:
     """The committed offsets by OffsetFetch at the coordinator, sorted."""
     request = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=group_id, topics=None),))
     result = broker.coordinator.handle(request, _INSPECTION, now_ms)
