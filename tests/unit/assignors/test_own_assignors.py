@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim.assignors.contract import AssignorMember
-from coordinator_sim.assignors.foreign import callables, line_process
+from coordinator_sim.assignors.foreign import contract, line_process
 from coordinator_sim.assignors.foreign.asked import AskedAssignor
 from coordinator_sim.assignors.foreign.contract import (
     Answer,
@@ -148,7 +148,7 @@ def test_one_that_raises_or_loops_is_named(monkeypatch: pytest.MonkeyPatch) -> N
                 continue
         return {}
 
-    monkeypatch.setattr(callables, "TIME_BOUND_S", 0.2)
+    monkeypatch.setattr(contract, "TIME_BOUND_S", 0.2)
     register_assignor("mine", raises)
     with pytest.raises(AssignorFault, match=r"'mine' raises ZeroDivisionError: .* line \d+\)"):
         make_consumer_assignor("mine").assign(TOPICS, [member("a")])

@@ -78,6 +78,35 @@ def test_the_next_test_has_the_wall_clock_again(kafka_server):
 )
 
 
+LEFT_BEHIND = (
+    CLIENTS
+    + """
+import gc
+import weakref
+gc.disable()
+left = []
+
+class Holder:
+    pass
+
+def test_that_leaves_a_client(kafka_server):
+    kafka_server.create_topic("t")
+    holder = Holder()
+    holder.itself, holder.client = holder, members(kafka_server, 1)
+    left.append(weakref.ref(holder))
+
+def test_that_is_alone(kafka_server):
+    assert left[0]() is None
+"""
+)
+
+
+def test_client_that_a_test_left_behind_is_gone_before_the_next(run_pytest: RunPytest) -> None:
+    """It would connect again, and make its topics in the next test's cluster."""
+    code, output = run_pytest(LEFT_BEHIND)
+    assert code == 0, output
+
+
 def test_every_test_has_a_cluster_as_new(run_pytest: RunPytest) -> None:
     """Groups, topics and trace of the test before are gone; the process is the same."""
     code, output = run_pytest(FRESH)
