@@ -40,7 +40,7 @@ def finished_task_keeps_its_id(trogdor: Trogdor) -> None:
 
 @trogdor_case("A05", "CoordinatorTest.testTaskRequestWithOldStartMsGetsUpdated")
 def start_in_the_past_becomes_the_present(trogdor: Trogdor) -> None:
-    """A task whose start has passed starts at once, and its spec says so."""
+    """A task whose start has passed gets the present as its start."""
     spec = no_op(start_ms=1, duration_ms=500)
 
     trogdor.at(552)

@@ -1,4 +1,4 @@
-"""Which member a heartbeat is of: one of the group, a new one, or one that replaces a static one.
+"""Finds the member of a heartbeat: one of the group, a new one, or the successor of a static one.
 
 Source: kafka 4.4, GroupMetadataManager.getOrMaybeSubscribeDynamicConsumerGroupMember,
 getOrMaybeSubscribeStaticConsumerGroupMember, replaceMember and their kin for streams groups;

@@ -50,7 +50,7 @@ def txn_commit_refusal(
     request: TxnOffsetCommitRequest,
     api_version: int,
 ) -> ErrorCode:
-    """The same of a transactional commit, whose producer need not be a member."""
+    """Why a transactional commit is refused, whose producer need not be a member."""
     epoch = request.generation_id_or_member_epoch
     if epoch < 0 and group.is_empty:
         return NO_ERROR

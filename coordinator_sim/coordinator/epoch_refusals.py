@@ -134,50 +134,40 @@ def group_of_type(
 # -- of a consumer group that was a classic one, or becomes one ----------------------------------
 
 
-def no_upgrade(group_id: str) -> Refusal:
-    """A classic group with members stays a classic group."""
+def _not_upgraded(group_id: str, reason: str) -> Refusal:
     return Refusal(
         ErrorCode.GROUP_ID_NOT_FOUND,
-        f"Cannot upgrade classic group {group_id} to consumer group because online upgrade is "
-        "disabled.",
+        f"Cannot upgrade classic group {group_id} to consumer group because {reason}",
     )
+
+
+def no_upgrade(group_id: str) -> Refusal:
+    """A classic group with members stays a classic group."""
+    return _not_upgraded(group_id, "online upgrade is disabled.")
 
 
 def not_of_consumers(group_id: str) -> Refusal:
     """A classic group whose members are no consumers stays a classic group."""
-    return Refusal(
-        ErrorCode.GROUP_ID_NOT_FOUND,
-        f"Cannot upgrade classic group {group_id} to consumer group because the group does not use "
-        "the consumer embedded protocol.",
-    )
+    return _not_upgraded(group_id, "the group does not use the consumer embedded protocol.")
 
 
 def group_too_large(group_id: str) -> Refusal:
     """A classic group has more members than a consumer group may have."""
-    return Refusal(
-        ErrorCode.GROUP_ID_NOT_FOUND,
-        f"Cannot upgrade classic group {group_id} to consumer group because the group size exceeds "
-        "the consumer group maximum size.",
-    )
+    return _not_upgraded(group_id, "the group size exceeds the consumer group maximum size.")
 
 
 def malformed_group(group_id: str) -> Refusal:
-    """What a member of a classic group subscribes to, or has, cannot be read."""
-    return Refusal(
-        ErrorCode.GROUP_ID_NOT_FOUND,
-        f"Cannot upgrade classic group {group_id} to consumer group because the embedded consumer "
-        "protocol is malformed.",
-    )
+    """The subscription or the assignment of a member of a classic group cannot be read."""
+    return _not_upgraded(group_id, "the embedded consumer protocol is malformed.")
 
 
 def custom_assignor(group_id: str) -> Refusal:
-    """An assignment of a classic group has data of an assignor of one's own."""
-    return Refusal(
-        ErrorCode.GROUP_ID_NOT_FOUND,
-        f"Cannot upgrade classic group {group_id} to consumer group because an unsupported custom "
-        "assignor is in use. Please refer to the documentation or switch to a default assignor "
-        "before re-attempting the upgrade.",
+    """An assignment of a classic group has data of a custom assignor."""
+    reason = (
+        "an unsupported custom assignor is in use. Please refer to the documentation or switch to "
+        "a default assignor before re-attempting the upgrade."
     )
+    return _not_upgraded(group_id, reason)
 
 
 def no_downgrade(group_id: str, fault: str) -> Refusal:

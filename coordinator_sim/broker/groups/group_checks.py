@@ -237,7 +237,7 @@ def _streams_error(request: StreamsGroupHeartbeatRequest) -> Invalid:
     return ErrorCode.STREAMS_INVALID_TOPOLOGY, text
 
 
-class Heartbeat(NamedTuple):
+class HeartbeatCheck(NamedTuple):
     """How heartbeats of one protocol are checked.
 
     Args:
@@ -253,19 +253,19 @@ class Heartbeat(NamedTuple):
     field_error: Callable[[Any], Invalid] = lambda _: _VALID
 
 
-HEARTBEATS: Final[dict[type[Request], Heartbeat]] = {
-    ConsumerGroupHeartbeatRequest: Heartbeat(
+HEARTBEATS: Final[dict[type[Request], HeartbeatCheck]] = {
+    ConsumerGroupHeartbeatRequest: HeartbeatCheck(
         GroupProtocol.CONSUMER,
         ConsumerGroupHeartbeatResponse,
         lambda request: request.subscribed_topic_names or (),
     ),
-    ShareGroupHeartbeatRequest: Heartbeat(
+    ShareGroupHeartbeatRequest: HeartbeatCheck(
         GroupProtocol.SHARE,
         ShareGroupHeartbeatResponse,
         lambda request: request.subscribed_topic_names or (),
         _share_error,
     ),
-    StreamsGroupHeartbeatRequest: Heartbeat(
+    StreamsGroupHeartbeatRequest: HeartbeatCheck(
         GroupProtocol.STREAMS, StreamsGroupHeartbeatResponse, _streams_names, _streams_error
     ),
 }
@@ -328,7 +328,7 @@ class GroupChecks:
 
     # -- heartbeats ------------------------------------------------------------------------
 
-    def _heartbeat(self, kind: Heartbeat, request: Any, context: RequestContext) -> EdgeResult:  # noqa: ANN401 - any of the three
+    def _heartbeat(self, kind: HeartbeatCheck, request: Any, context: RequestContext) -> EdgeResult:  # noqa: ANN401 - any of the three
         """Check READ on the group, then the fields, then DESCRIBE on each topic."""
         error, text = self._group_error(kind.protocol, Operation.READ, request, context), None
         if error is ErrorCode.NONE:

@@ -50,7 +50,7 @@ _OF_GROUPS: Final = "group."
 
 
 class BrokerCoordinator:
-    """A broker that lives; implements `HostedCoordinator` for the offsets topic.
+    """The group coordinator of a living broker; a `HostedCoordinator` of the offsets topic.
 
     Args:
         broker_id: Its id.
@@ -290,7 +290,7 @@ class GroupCoordinators:
             config,
             profile,
             ids=self._ids_of(broker_id),
-            partition_writer=self.offsets_topic.policy_of(broker_id),
+            partition_writer=self.offsets_topic.writer_of(broker_id),
             verifier=self.verifier,
         )
         coordinator.tell_heartbeats(self._traces_heartbeats)

@@ -97,9 +97,9 @@ class OffsetsTopic:
         """End what `fail_reads` began."""
         self._unreadable.pop(broker_id, None)
 
-    def policy_of(self, broker_id: int) -> "BrokersAppends":
+    def writer_of(self, broker_id: int) -> "BrokerPartitionWriter":
         """The append policy of one broker's coordinator."""
-        return BrokersAppends(self, broker_id)
+        return BrokerPartitionWriter(self, broker_id)
 
     def append(self, broker_id: int, batch: LogBatch) -> ErrorCode:
         """Store a batch, or say why not; a leader that was deposed stores nothing."""
@@ -207,8 +207,8 @@ def folder_of(partition: int) -> str:
     return f"{OFFSETS_TOPIC}-{partition}"
 
 
-class BrokersAppends:
-    """The append policy of one broker."""
+class BrokerPartitionWriter:
+    """Writes the batches of one broker's coordinator; a `PartitionWriter`."""
 
     __slots__ = ("_broker_id", "_topic")
 

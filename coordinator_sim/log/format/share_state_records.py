@@ -21,7 +21,9 @@ def encode_share_state(
 def decode_share_state(
     key: bytes, value: bytes | None
 ) -> tuple[ShareStateKey, ShareStateValue | None] | None:
-    """What a record says; None for a type that Kafka does not know, which a load passes over.
+    """Read the key and the value of a record; None for a type that Kafka does not know.
+
+    A load ignores such a record.
 
     Raises:
         WireFormatError: the bytes are broken, or the value is of a version that Kafka does not
