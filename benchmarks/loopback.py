@@ -6,11 +6,10 @@ from collections.abc import Callable
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.pending_answer import Output
+from coordinator_sim.broker.purgatory import Output
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.codec.frames import RequestHeader
-from coordinator_sim.server.clocks import WallClock
-from coordinator_sim.server.timekeeper import Timekeeper
+from coordinator_sim.server.timekeeper import Timekeeper, WallClock
 from coordinator_sim.server.wire_protocol import WireProtocol
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 

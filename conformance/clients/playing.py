@@ -12,8 +12,8 @@ from msgspec import Struct
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import CoordinatorSimError
-from coordinator_sim.server.clocks import parse_clock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim.server.timekeeper import parse_clock
 from coordinator_sim_conformance.client_cases.case import CLIENTS
 from coordinator_sim_conformance.clients.case import WireCase
 from coordinator_sim_conformance.clients.driver import Hello, Program

@@ -34,7 +34,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-7610",
         "A new member's JoinGroup is parked without limit.",
-        _CORE + "sessions",
+        _CORE + "join_phase",
         "    if timeout_ms:\n",
         "    if False:\n",
         "INIT-014 as 4.4",
@@ -127,7 +127,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-14009",
         "A member that rejoins keeps the timeouts of its first request.",
-        _CORE + "join_request",
+        _CORE + "join_phase",
         "    if runtime.profile.refreshes_timeouts:\n",
         "    if False:\n",
         "JOIN-039 as 4.4",

@@ -22,8 +22,8 @@ from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, SHARE_STATE_TOPIC,
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.messages.catalogue import API_NAMES, api_named
 from coordinator_sim.messages.codec.json_form import uuid_text
-from coordinator_sim.server.clocks import VirtualClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim.server.timekeeper import VirtualClock
 from coordinator_sim_conformance.requirements import family_of
 from coordinator_sim_conformance.targets.asked import ADDS_PARTITION
 from coordinator_sim_conformance.targets.failing_assignor import register_failing_assignor

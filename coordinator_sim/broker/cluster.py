@@ -6,8 +6,16 @@ Verbs come with the instants of both clocks, and cause answers and events. Repli
 from collections.abc import Callable
 from functools import partial
 
-from coordinator_sim.broker.apis.families import administration_apis
-from coordinator_sim.broker.apis.features_api import feature_changes
+from coordinator_sim.broker.apis.acl_api import AclApi
+from coordinator_sim.broker.apis.cluster_api import ClusterApi
+from coordinator_sim.broker.apis.configs_api import ConfigsApi
+from coordinator_sim.broker.apis.control_api import ControlApi
+from coordinator_sim.broker.apis.features_api import FeaturesApi, feature_changes
+from coordinator_sim.broker.apis.metadata_api import MetadataApi
+from coordinator_sim.broker.apis.quotas_api import QuotasApi
+from coordinator_sim.broker.apis.reassignment_api import ReassignmentApi
+from coordinator_sim.broker.apis.scram_api import ScramApi
+from coordinator_sim.broker.apis.topics_api import TopicsApi
 from coordinator_sim.broker.cluster_parts import ClusterParts, TraceSink
 from coordinator_sim.broker.contract import Family, Instants
 from coordinator_sim.broker.draws import DrawBytes, chance, drawn_bytes, drawn_ids
@@ -22,8 +30,7 @@ from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS
 from coordinator_sim.broker.offered import first_levels, offered, offered_features
 from coordinator_sim.broker.operations import Operations
 from coordinator_sim.broker.records.families import DataApis, DataSettings
-from coordinator_sim.broker.replicas.log_maintenance import LogMaintenance
-from coordinator_sim.broker.replicas.log_manager import NewStore
+from coordinator_sim.broker.replicas.log_manager import LogMaintenance, NewStore
 from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.security.sasl_api import SaslApi
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
@@ -34,6 +41,22 @@ from coordinator_sim.broker.versions_api import VersionsApi
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.seeded_ids import SeededIds
 from coordinator_sim.log.memory_store import MemoryStore
+
+
+def administration_apis(cluster: ClusterParts) -> tuple[Family, ...]:
+    """The admin API families of one cluster."""
+    return (
+        MetadataApi(cluster),
+        ClusterApi(cluster),
+        ControlApi(cluster),
+        TopicsApi(cluster),
+        ReassignmentApi(cluster),
+        ConfigsApi(cluster),
+        QuotasApi(cluster),
+        FeaturesApi(cluster),
+        AclApi(cluster),
+        ScramApi(cluster),
+    )
 
 
 class Cluster(ClusterParts):

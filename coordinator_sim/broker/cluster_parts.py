@@ -10,23 +10,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
-from coordinator_sim.broker.configs.configs import Configs
-from coordinator_sim.broker.configs.log_settings import LogSettings
+from coordinator_sim.broker.configs.configs import Configs, LogSettings
 from coordinator_sim.broker.contract import Call, Handler, Instants
 from coordinator_sim.broker.error_answers import error_answer
 from coordinator_sim.broker.hosting import RunningBrokers
-from coordinator_sim.broker.jobs import Jobs, Waiting
 from coordinator_sim.broker.metadata.changes import Change, QuotaSet
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
 from coordinator_sim.broker.metadata.kept import Kept
 from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.metadata.topic_operations import TopicOperations
-from coordinator_sim.broker.pending_answer import AnswerPlace
-from coordinator_sim.broker.purgatory import Place
+from coordinator_sim.broker.purgatory import AnswerPlace, Place
 from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.replicas.log_manager import LogManager, NewStore
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
-from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.scheduler import Jobs, Scheduler, Waiting
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import (
     CLUSTER_NAME,

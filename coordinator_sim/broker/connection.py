@@ -16,7 +16,7 @@ from msgspec import Struct
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Call, Instants
 from coordinator_sim.broker.faults.fault_door import FaultDoor
-from coordinator_sim.broker.pending_answer import Output, PendingAnswer
+from coordinator_sim.broker.purgatory import Output, PendingAnswer
 from coordinator_sim.broker.security.sasl import ANONYMOUS, Authentication
 from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError, described
 from coordinator_sim.kafka.api_keys import ApiKey

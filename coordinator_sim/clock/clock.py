@@ -1,12 +1,39 @@
 """The time interface of a driver: read the time, and be called back at an instant.
 
 The pure packages are told the time and never use this. A simulation implements `Clock` with virtual
-microseconds, a server with real ones.
+microseconds, a server with real ones. A `WallClock` is what stamps show, while timers run on.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final, Protocol
+
+from msgspec import Struct
+
+_MILLION: Final = 1_000_000
+
+
+class WallClock(Struct, frozen=True):
+    """A wall clock that was set once, and may run too fast or too slow since.
+
+    Args:
+        skew_ms: How far it was ahead of the monotonic clock when it was set; negative for behind.
+        drift_ppm: Parts per million by which it runs fast since; negative for slow.
+        set_at_ms: When it was set, on the monotonic clock.
+    """
+
+    skew_ms: int = 0
+    drift_ppm: int = 0
+    set_at_ms: int = 0
+
+    def shown_ms(self, now_ms: int) -> int:
+        """Return what it shows at an instant of the monotonic clock."""
+        return now_ms + self.skew_ms + (now_ms - self.set_at_ms) * self.drift_ppm // _MILLION
+
+
+TRUE: Final = WallClock()
+"""A clock that shows the same as the monotonic one."""
+
 
 Action = Callable[[], None]
 """Callback of a clock at the requested instant."""

@@ -6,11 +6,11 @@ Scala GroupCoordinator.validateGroupStatus.
 
 from typing import Final
 
-from coordinator_sim.coordinator.consumer.validation import invalid_heartbeat
+from coordinator_sim.coordinator.consumer.heartbeat import invalid_heartbeat
 from coordinator_sim.coordinator.epoch_refusals import refused
 from coordinator_sim.coordinator.runtime import ACTIVE, Partition, Runtime, partition_error
-from coordinator_sim.coordinator.share.validation import invalid_share_heartbeat
-from coordinator_sim.coordinator.streams.validation import invalid_streams_heartbeat
+from coordinator_sim.coordinator.share.heartbeat import invalid_share_heartbeat
+from coordinator_sim.coordinator.streams.heartbeat import invalid_streams_heartbeat
 from coordinator_sim.coordinator.txn_validation import verify
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.profiles import Profile

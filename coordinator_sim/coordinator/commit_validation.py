@@ -5,8 +5,8 @@ Source: kafka trunk, ClassicGroup.validateOffsetCommit; kafka 3.9, GroupCoordina
 """
 
 from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.join_phase import start_session
 from coordinator_sim.coordinator.runtime import Runtime
-from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.states import AWAITING_SYNC, DEAD, EMPTY
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest

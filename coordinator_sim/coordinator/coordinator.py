@@ -10,8 +10,8 @@ Source: kafka trunk, GroupCoordinatorService.java.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from coordinator_sim.clock.clock import WallClock
 from coordinator_sim.clock.timer_queue import Timer
-from coordinator_sim.clock.wall_clock import WallClock
 from coordinator_sim.coordinator.admission import (
     admission_error,
     invalid_form,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
-from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
+from coordinator_sim.coordinator.consumer.group import ConsumerGroupMember
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
 from coordinator_sim.coordinator.epoch_group import EpochGroup, EpochMember
 from coordinator_sim.coordinator.epoch_refusals import Refusal

@@ -12,7 +12,7 @@ from typing import Final
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.group import Group, is_consumer
 from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.refusals import NOT_LED
@@ -20,7 +20,6 @@ from coordinator_sim.coordinator.runtime import Effect, Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.timers import cancel_initial_delay
-from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_expired
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState

@@ -14,6 +14,7 @@ from coordinator_sim.coordinator.gauges import Gauge, expire_gauge
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join_phase import (
     InitialDelay,
+    OwnSession,
     complete_join,
     expire_initial_join,
 )
@@ -34,10 +35,9 @@ from coordinator_sim.coordinator.runtime import (
 )
 from coordinator_sim.coordinator.scala.expiry import EXPIRY_KEY, scala_expire
 from coordinator_sim.coordinator.scala.transactions import Materialisation, materialise
-from coordinator_sim.coordinator.sessions import OwnSession
 from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.heartbeat import fence_share_member
 from coordinator_sim.coordinator.share.initializing import AskToInitialize
-from coordinator_sim.coordinator.share.leaving import fence_share_member
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.leaving import expire_initial_delay, fence_streams_member
 from coordinator_sim.coordinator.streams.timers import InitialAssignment

@@ -4,31 +4,176 @@ State changes go through `Group._transition` alone, which checks the transition 
 timers that the old state needed, and tells the trace. Which change a request causes is decided in
 `join`, `sync` and `membership`; nothing here knows requests, records or replies.
 
-Source: kafka trunk, group-coordinator/.../classic/ClassicGroup.java and ClassicGroupMember.java.
+Members are kept in the table that Kafka keeps them in, because they are listed in its order. A
+broker parses consumers' subscriptions only, to find which offsets are in use. It does so when a
+generation begins and when a group is loaded, not when a member changes its subscription.
+
+DEVIATION: up to 4.3 a subscription with a truncated name, or a count beyond its end, stops Kafka's
+generation half-way and its members never get a reply; here it counts as unreadable.
+
+Source: kafka trunk, group-coordinator/.../classic/ClassicGroup.java and ClassicGroupMember.java;
+kafka 3.9, MemberMetadata.scala.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
-from coordinator_sim.clock.wall_clock import WallClock
+from coordinator_sim.clock.clock import WallClock
+from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind, TimerQueue
 from coordinator_sim.coordinator.effects import Parked
-from coordinator_sim.coordinator.member import Member, Protocols
-from coordinator_sim.coordinator.member_table import MemberTable
 from coordinator_sim.coordinator.scala.group_offsets import NO_OFFSETS, GroupOffsets
-from coordinator_sim.coordinator.subscriptions import (
-    UNKNOWN_SUBSCRIPTIONS,
-    is_consumer,
-    subscriptions_of,
-)
 from coordinator_sim.errors import IllegalTransition, InvariantViolation, OperationAborted
 from coordinator_sim.kafka import states
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
-from coordinator_sim.kafka.orders.table_order import HashOrder
+from coordinator_sim.kafka.orders.iteration_order import (
+    MIN_TABLE_CAPACITY,
+    TABLE_ORDERS,
+    HashOrder,
+    old_scala_map_order,
+    old_scala_set_order,
+)
+from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    CONSUMER_PROTOCOL_TYPE,
+    subscribed_topics,
+)
 from coordinator_sim.messages.group_records import GroupMetadataValue, MemberMetadata
-from coordinator_sim.messages.join_group import JoinGroupResponseMember
+from coordinator_sim.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponseMember
 from coordinator_sim.trace.events import Event, RebalanceReason
+
+Protocols = tuple[JoinGroupRequestProtocol, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One member of a classic group.
+
+    Args:
+        client_host: As in the request that created the member; never refreshed.
+        protocols: In the member's order of preference.
+        awaiting_join: The JoinGroup parked for the next generation.
+        awaiting_sync: The SyncGroup parked for the leader's assignment.
+        is_new: Joined in this rebalance, and so has no session yet.
+        session: The session timer; inactive once fired or cancelled.
+        table_rank: Grows with each insertion into the group's table; only old tables look at it.
+        name_hash: Java's hash of the id, which decides the member's place in every listing.
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: Protocols
+    assignment: bytes = b""
+    awaiting_join: Parked | None = None
+    awaiting_sync: Parked | None = None
+    is_new: bool = False
+    session: Timer | None = None
+    table_rank: int = 0
+    name_hash: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.name_hash = java_string_hash(self.member_id)
+
+    def rename(self, member_id: str) -> None:
+        """Go on under another id; the session timer of the old one runs out in vain."""
+        self.member_id = member_id
+        self.name_hash = java_string_hash(member_id)
+        self.session = None
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """The member's subscription for that protocol.
+
+        Raises:
+            OperationAborted: the member does not support it, which Kafka finds out as late.
+        """
+        for protocol in self.protocols:
+            if protocol.name == protocol_name:
+                return protocol.metadata
+        raise OperationAborted(f"member {self.member_id} does not support {protocol_name!r}")
+
+    def has_satisfied_heartbeat(self) -> bool:
+        """Whether a session expiry must be ignored: the member waits for the coordinator.
+
+        Source: ClassicGroupMember.hasSatisfiedHeartbeat.
+        """
+        return not self.is_new and (
+            self.awaiting_join is not None or self.awaiting_sync is not None
+        )
+
+
+class MemberTable:
+    """Members by id.
+
+    Args:
+        hash_order: Whose hash map it is.
+
+    Attributes:
+        members: By id, in order of insertion; `ordered` gives the order Kafka lists them in.
+    """
+
+    __slots__ = ("_ordered", "_table_capacity", "_table_order", "_table_rank", "members")
+
+    def __init__(self, hash_order: HashOrder) -> None:
+        self.members: dict[str, Member] = {}
+        self._ordered: list[Member] | None = None
+        self._table_capacity = MIN_TABLE_CAPACITY
+        self._table_rank = 0
+        self._table_order = TABLE_ORDERS[hash_order]
+
+    def ordered(self) -> list[Member]:
+        """The members in the order of Kafka's hash map of ids. The list must not be changed."""
+        if self._ordered is None:
+            capacity = self._table_capacity
+            place = self._table_order.place
+            listed: Iterable[Member] = self.members.values()
+            if self._table_order.newest_first:
+                listed = sorted(listed, key=lambda member: -member.table_rank)
+            self._ordered = sorted(listed, key=lambda member: place(member.name_hash, capacity))
+        return self._ordered
+
+    def _copied(self) -> list[Member]:
+        """The members in the order of the map that a leader is told of.
+
+        Source: in 0.10.2 currentMemberMetadata makes another map, and a third that is immutable.
+        """
+        members = self.ordered()
+        if not self._table_order.newest_first:
+            return members
+        by_id = {member.member_id: member for member in members}
+        copied = old_scala_map_order(by_id)
+        return [by_id[member_id] for member_id in old_scala_set_order(copied)]
+
+    def _first_member_id(self) -> str | None:
+        if not self.members:
+            return None
+        if self._table_order.newest_first:
+            return self.ordered()[0].member_id
+        capacity = self._table_capacity
+        place = self._table_order.place
+        return min(
+            self.members.values(), key=lambda member: place(member.name_hash, capacity)
+        ).member_id
+
+    def _insert(self, member: Member) -> None:
+        members = self.members
+        members[member.member_id] = member
+        self._ordered = None
+        capacity = self._table_order.grown(self._table_capacity, len(members))
+        if self._table_order.newest_first:
+            self._table_rank += 1
+            member.table_rank = self._table_rank
+            if capacity != self._table_capacity:
+                # QUIRK: the table turns every bucket around when it grows.
+                for each in members.values():
+                    each.table_rank = -each.table_rank
+        self._table_capacity = capacity
+
 
 __all__ = ["Group", "Member", "Protocols"]
 
@@ -487,3 +632,49 @@ class Group(MemberTable):
         counts = self.protocol_counts
         for protocol in protocols:
             counts[protocol.name] = counts.get(protocol.name, 0) + step
+
+
+class Subscriptions:
+    """The subscriptions of one generation, read when somebody asks.
+
+    Args:
+        metadata: What each member brought for the chosen protocol; None if that is unreadable.
+    """
+
+    __slots__ = ("_metadata", "_topics")
+
+    def __init__(self, metadata: Iterable[bytes] | None) -> None:
+        self._metadata = None if metadata is None else tuple(metadata)
+        self._topics: frozenset[str] | None = None
+
+    def topics(self) -> frozenset[str] | None:
+        """Every topic that a member subscribes to; None if not known."""
+        if self._metadata is not None:
+            found: set[str] | None = set()
+            for metadata in self._metadata:
+                topics = subscribed_topics(metadata)
+                found = None if found is None or topics is None else found.union(topics)
+            self._metadata = None
+            self._topics = None if found is None else frozenset(found)
+        return self._topics
+
+
+UNKNOWN_SUBSCRIPTIONS: Final = Subscriptions(None)
+"""Of a group whose first generation has not begun."""
+
+
+def is_consumer(protocol_type: str | None) -> bool:
+    """Whether the members of such a group are consumers.
+
+    Source: ClassicGroup.usesConsumerGroupProtocol.
+    """
+    return protocol_type == CONSUMER_PROTOCOL_TYPE
+
+
+def subscriptions_of(
+    protocol_type: str | None, protocol_name: str | None, members: Collection[Member]
+) -> Subscriptions:
+    """What the members of a group bring for the protocol chosen, as of now."""
+    if not is_consumer(protocol_type) or (members and protocol_name is None):
+        return UNKNOWN_SUBSCRIPTIONS
+    return Subscriptions(member.metadata(protocol_name) for member in members)

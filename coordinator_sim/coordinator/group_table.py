@@ -13,8 +13,7 @@ from typing import Any, Final, TypeVar, get_args
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_store import OffsetStore
-from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.share.state import ShareState, state_of
+from coordinator_sim.coordinator.share.group import ShareGroup, ShareState, state_of
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.timeline import TimelineTable
 from coordinator_sim.errors import OperationAborted

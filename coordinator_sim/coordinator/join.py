@@ -15,17 +15,19 @@ from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.expiry import tombstones_of
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import (
+    Join,
     current_generation,
     end_spinning,
     group_record,
     maybe_complete_join,
     rebalance_or_complete,
+    refuse_join,
+    start_new_member_timer,
     trace_store_failure,
+    update_member,
 )
-from coordinator_sim.coordinator.join_request import Join, refuse_join, update_member
 from coordinator_sim.coordinator.refusals import dead_error, metadata_append_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
-from coordinator_sim.coordinator.sessions import start_new_member_timer
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.static_members import rejoin_static
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode

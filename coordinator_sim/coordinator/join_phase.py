@@ -1,30 +1,152 @@
-"""The join phase: when a rebalance starts, when it ends, and what is timed meanwhile.
+"""The join phase: when a rebalance starts, when it ends, and the timers of sessions meanwhile.
 
 Each function ports the order of checks of the Kafka method it names, because the order decides
 which error wins.
 
-Source: kafka trunk, GroupMetadataManager.java, prepareRebalance, completeClassicGroupJoin and
-tryCompleteInitialRebalanceElseSchedule.
+Source: kafka trunk, GroupMetadataManager.java, prepareRebalance, completeClassicGroupJoin,
+tryCompleteInitialRebalanceElseSchedule and rescheduleClassicGroupMemberHeartbeat.
 """
 
 from dataclasses import dataclass
 
-from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from msgspec import Struct
+
+from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.refusals import metadata_append_error
-from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Runtime
-from coordinator_sim.coordinator.sessions import (
-    cancel_session,
-    disown_session,
-    start_session,
-)
+from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Runtime
+from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.states import AWAITING_SYNC, EMPTY, PREPARING_REBALANCE
 from coordinator_sim.messages.group_records import GroupMetadataKey, GroupMetadataValue
-from coordinator_sim.messages.join_group import JoinGroupResponse
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.trace.events import Event, RebalanceReason
+
+
+@dataclass(slots=True, frozen=True)
+class OwnSession:
+    """What the timer of a session remembers that is not the member's latest, or outlives it.
+
+    Args:
+        group: Whose member it was; another group of that name does not matter to it.
+        member_id: Of the member, who may be gone.
+    """
+
+    group: Group
+    member_id: str
+
+
+def start_session(runtime: Runtime, group: Group, member: Member) -> None:
+    """Give the member its whole session timeout from now.
+
+    Source: in Scala completeAndScheduleNextHeartbeatExpiration.
+    """
+    if member.has_satisfied_heartbeat() and not runtime.profile.parked_member_keeps_session:
+        cancel_session(runtime, group, member.member_id)
+        return
+    _arm(runtime, group, member, member.session_timeout_ms)
+
+
+def start_new_member_timer(runtime: Runtime, group: Group, member: Member) -> None:
+    """Bound the wait of a member that cannot send heartbeats yet, as it does not know its id."""
+    timeout_ms = runtime.profile.new_member_timeout_ms
+    if timeout_ms:
+        _arm(runtime, group, member, timeout_ms)
+
+
+def cancel_session(runtime: Runtime, group: Group, member_id: str) -> None:
+    """Call off a member's session, and those that end at its instant."""
+    key = TimerKey(TimerKind.SESSION, group.group_id, member_id)
+    timer = runtime.timers.get(key)
+    if timer is not None:
+        _cancel_earlier(runtime, timer)
+        runtime.timers.cancel(key)
+
+
+def disown_session(runtime: Runtime, group: Group, member_id: str) -> None:
+    """Let a member's session run on though the member is gone.
+
+    Source: GroupCoordinator.onCompleteJoin of 0.10.2, which leaves the DelayedHeartbeat be.
+    """
+    timer = runtime.timers.get(TimerKey(TimerKind.SESSION, group.group_id, member_id))
+    if timer is not None:
+        timer.data = OwnSession(group, member_id)
+
+
+def _arm(runtime: Runtime, group: Group, member: Member, timeout_ms: int) -> None:
+    now_ms = runtime.now_ms
+    timer = member.session
+    if timer is not None and timer.active:
+        if runtime.profile.stale_session_rebalances:
+            if timer.deadline_ms == now_ms + timeout_ms:
+                member.session = _repeat(runtime, group, timer)
+                return
+            _cancel_earlier(runtime, timer)
+        runtime.timers.postpone(timer, now_ms + timeout_ms)
+        return
+    key = TimerKey(TimerKind.SESSION, group.group_id, member.member_id)
+    member.session = runtime.timers.schedule(key, now_ms + timeout_ms, now_ms=now_ms)
+
+
+def _repeat(runtime: Runtime, group: Group, timer: Timer) -> Timer:
+    """Arm a session behind one that ends at the same instant, and stays.
+
+    Source: GroupCoordinator.shouldKeepMemberAlive, which asks for a later deadline.
+    """
+    # QUIRK: of two sessions that end at one instant the older one is not called off.
+    key = timer.key
+    earlier = timer.data if isinstance(timer.data, tuple) else ()
+    name = TimerKey(TimerKind.REPEAT, key.group_id, str(timer.arm_seq))
+    runtime.timers.rename(timer, name)
+    timer.data = OwnSession(group, key.member_id)
+    return runtime.timers.schedule(
+        key, timer.deadline_ms, now_ms=runtime.now_ms, data=(*earlier, timer)
+    )
+
+
+def _cancel_earlier(runtime: Runtime, timer: Timer) -> None:
+    """Call off the other sessions of a member that end at the instant of its latest."""
+    if isinstance(timer.data, tuple):
+        for earlier in timer.data:
+            runtime.timers.cancel(earlier.key)
+        timer.data = None
+
+
+class Join(Struct, frozen=True, gc=False):
+    """One JoinGroup under way: the request and who sent it, for the functions that share them."""
+
+    request: JoinGroupRequest
+    context: RequestContext
+    parked: Parked
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """JoinGroup v0 has one timeout for both. Source: JoinGroupRequest's constructor."""
+        request = self.request
+        is_shared = self.context.api_version == 0
+        return request.session_timeout_ms if is_shared else request.rebalance_timeout_ms
+
+    @property
+    def client_reason(self) -> str:
+        """The client's reason as Kafka logs it; Java's log takes an empty one for none."""
+        return "not provided" if self.request.reason is None else self.request.reason
+
+
+def refuse_join(runtime: Runtime, join: Join, error: ErrorCode, member_id: str = "") -> None:
+    """Answer a JoinGroup with an error."""
+    runtime.answer(
+        join.parked, JoinGroupResponse(error_code=error, member_id=member_id, protocol_name=None)
+    )
+
+
+def update_member(runtime: Runtime, group: Group, member: Member, join: Join) -> None:
+    """Take over what the member offers now, and park its request. Source: updateMember."""
+    group.update(member, join.request.protocols, join.parked)
+    if runtime.profile.refreshes_timeouts:
+        member.rebalance_timeout_ms = join.rebalance_timeout_ms
+        member.session_timeout_ms = join.request.session_timeout_ms
 
 
 def rebalance_or_complete(

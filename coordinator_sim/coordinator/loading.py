@@ -18,14 +18,17 @@ from coordinator_sim.coordinator.epoch_tracing import (
 )
 from coordinator_sim.coordinator.expiry import expiry_key
 from coordinator_sim.coordinator.gauges import gauge_key
-from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.group import Group, Member, subscriptions_of
 from coordinator_sim.coordinator.group_table import AnyGroup
-from coordinator_sim.coordinator.join_phase import complete_join_of, prepare_rebalance
+from coordinator_sim.coordinator.join_phase import (
+    OwnSession,
+    complete_join_of,
+    prepare_rebalance,
+    start_session,
+)
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets
 from coordinator_sim.coordinator.scala.transactions import forget_producers
-from coordinator_sim.coordinator.sessions import OwnSession, start_session
-from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.coordinator.tracing import trace_member_loaded
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode

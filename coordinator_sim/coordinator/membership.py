@@ -9,15 +9,16 @@ from msgspec.structs import replace
 from coordinator_sim.coordinator.consumer.leaving import leave_by_classic_request
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.join_phase import (
+    cancel_session,
     complete_join,
     complete_join_of,
     maybe_complete_join,
     prepare_rebalance,
     rebalance_or_complete,
+    start_session,
 )
 from coordinator_sim.coordinator.refusals import dead_error
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime
-from coordinator_sim.coordinator.sessions import cancel_session, start_session
 from coordinator_sim.coordinator.tracing import trace_fenced_leave
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.contract import DeletedTopic
-from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.group import Group, is_consumer
 from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.share.topics_deleted import forget_share_topics
+from coordinator_sim.coordinator.share.delete_offsets import forget_share_topics
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState

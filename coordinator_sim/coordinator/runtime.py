@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
+from coordinator_sim.clock.clock import TRUE
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
-from coordinator_sim.clock.wall_clock import TRUE
 from coordinator_sim.coordinator import contract
 from coordinator_sim.coordinator.counters import Counters
 from coordinator_sim.coordinator.effects import (

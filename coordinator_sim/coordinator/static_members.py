@@ -9,17 +9,18 @@ from typing import Final
 
 from coordinator_sim.coordinator.group import Group, Member, Protocols
 from coordinator_sim.coordinator.join_phase import (
+    Join,
     complete_join_of,
     group_record,
     maybe_complete_join,
     prepare_rebalance,
     rebalance_or_complete,
+    start_session,
     trace_store_failure,
+    update_member,
 )
-from coordinator_sim.coordinator.join_request import Join, update_member
 from coordinator_sim.coordinator.refusals import metadata_append_error
 from coordinator_sim.coordinator.runtime import Effect, Runtime
-from coordinator_sim.coordinator.sessions import start_session
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.join_group import JoinGroupResponse

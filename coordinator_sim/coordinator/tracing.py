@@ -13,8 +13,7 @@ from coordinator_sim.coordinator.epoch_tracing import (
     trace_heartbeat_request,
 )
 from coordinator_sim.coordinator.epoch_tracing import Trace as EpochTrace
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.member import Member
+from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.partition import Partition
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext

@@ -12,8 +12,8 @@ from msgspec import Struct, convert
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.log_words import LogWords
+from coordinator_sim.kafka.orders.iteration_order import HashOrder
 from coordinator_sim.kafka.orders.offset_maps import OffsetMaps
-from coordinator_sim.kafka.orders.table_order import HashOrder
 from coordinator_sim.kafka.releases import RELEASES
 from coordinator_sim.kafka.switches import SWITCHES
 

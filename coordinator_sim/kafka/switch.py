@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.kafka.log_words import LogWords
+from coordinator_sim.kafka.orders.iteration_order import HashOrder
 from coordinator_sim.kafka.orders.offset_maps import OffsetMaps
-from coordinator_sim.kafka.orders.table_order import HashOrder
 
 Value = bool | int | str | LogWords | OffsetMaps | HashOrder
 """What a switch may be set to."""

@@ -8,8 +8,8 @@ from typing import Final
 
 from coordinator_sim.kafka.log_words import LogWords
 from coordinator_sim.kafka.new_group_switches import NEW_GROUPS
+from coordinator_sim.kafka.orders.iteration_order import HashOrder
 from coordinator_sim.kafka.orders.offset_maps import OffsetMaps
-from coordinator_sim.kafka.orders.table_order import HashOrder
 from coordinator_sim.kafka.switch import (
     GIVEN_IDS,
     JAVA,

@@ -1,12 +1,32 @@
-"""Which names a topic may have: Kafka's rule, for every way in which a topic comes to be.
+"""Which names a topic may have, which topics are internal, and names in metrics.
 
-Source: kafka trunk, clients/.../common/internals/Topic.java, validate.
+Source: kafka trunk, clients/.../common/internals/Topic.java.
 """
 
 import re
 from typing import Final
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+
+CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
+_INTERNAL: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
+
+
+def is_internal(name: str) -> bool:
+    """Whether a topic is internal."""
+    return name in _INTERNAL
+
+
+def has_metric_signs(name: str) -> bool:
+    """Whether the name has a `.` or `_`, so that it may collide with another in metrics."""
+    return "." in name or "_" in name
+
+
+def metric_name(name: str) -> str:
+    """The topic's name in metrics, where names that differ only in `.` and `_` collide."""
+    return name.replace(".", "_")
+
 
 MAX_LENGTH: Final = 249
 """Characters of a topic's name: a folder of its name, a partition and a suffix has 255."""

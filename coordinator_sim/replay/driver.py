@@ -14,7 +14,7 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorR
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.orders.table_order import TABLE_ORDERS
+from coordinator_sim.kafka.orders.iteration_order import TABLE_ORDERS
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.states import GroupState

@@ -6,7 +6,7 @@ Properties that no line tells are the same for all: one protocol, an empty subsc
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator_sim.kafka.orders.table_order import TableOrder
+from coordinator_sim.kafka.orders.iteration_order import TableOrder
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.messages.group_records import (
     GroupMetadataKey,

@@ -17,15 +17,14 @@ from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.draws import DrawBytes
 from coordinator_sim.broker.operations import BrokerStatus
-from coordinator_sim.broker.pending_answer import Output
+from coordinator_sim.broker.purgatory import Output
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.errors import ConfigError, described
-from coordinator_sim.server.clocks import Clock
 from coordinator_sim.server.connection_limits import ConnectionLimits
 from coordinator_sim.server.kept_cluster import KeptCluster
 from coordinator_sim.server.links import Link
 from coordinator_sim.server.metering import Meter, MeteredConnection
-from coordinator_sim.server.timekeeper import Timekeeper
+from coordinator_sim.server.timekeeper import Clock, Timekeeper
 from coordinator_sim.server.tls import ListenerTls
 from coordinator_sim.server.wire_protocol import Tap, WireProtocol
 

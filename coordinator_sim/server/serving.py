@@ -15,7 +15,6 @@ from coordinator_sim import __version__
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import naming
-from coordinator_sim.server.clocks import Clock, ScaledClock, parse_clock
 from coordinator_sim.server.control.control import Control
 from coordinator_sim.server.control.feed import Feed
 from coordinator_sim.server.control.http import ControlServer
@@ -24,7 +23,7 @@ from coordinator_sim.server.kept_cluster import KeptCluster
 from coordinator_sim.server.metering import Meter
 from coordinator_sim.server.probe import answers_api_versions
 from coordinator_sim.server.stopping import stopped_by_signals
-from coordinator_sim.server.timekeeper import Timekeeper
+from coordinator_sim.server.timekeeper import Clock, ScaledClock, Timekeeper, parse_clock
 from coordinator_sim.server.tracing import Tracing
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 

@@ -15,7 +15,7 @@ from coordinator_sim.broker.contract import Call, Instants
 from coordinator_sim.broker.faults.faults import memberships_of
 from coordinator_sim.clients.effects import Send
 from coordinator_sim.clock import Action, Alarmed
-from coordinator_sim.clock.wall_clock import WallClock
+from coordinator_sim.clock.clock import WallClock
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC

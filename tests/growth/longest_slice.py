@@ -30,7 +30,6 @@ from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
-from coordinator_sim.server.clocks import VirtualClock
 from coordinator_sim.server.control.access import Access
 from coordinator_sim.server.control.app import make_app
 from coordinator_sim.server.control.control import Control
@@ -38,6 +37,7 @@ from coordinator_sim.server.control.feed import Feed
 from coordinator_sim.server.control.routes import ROUTES
 from coordinator_sim.server.kafka_server import KafkaServer
 from coordinator_sim.server.metering import Meter
+from coordinator_sim.server.timekeeper import VirtualClock
 from coordinator_sim.server.tracing import Tracing
 from tests.growth.crowded_world import CROWD, START_MS, WIDE, CrowdedWorld
 from tests.growth.forked import apart

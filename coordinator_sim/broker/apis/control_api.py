@@ -27,10 +27,10 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import (
     java_hash_order,
+    old_scala_map_order,
     old_scala_set_order,
     topic_partition_hash,
 )
-from coordinator_sim.kafka.orders.table_order import old_scala_map_order
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.controlled_shutdown import (
     ControlledShutdownRequest,

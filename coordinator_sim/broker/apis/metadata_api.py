@@ -18,11 +18,10 @@ from coordinator_sim.broker.apis.partition_entries import PartitionEntries
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.image import TopicState
-from coordinator_sim.broker.metadata.topic_names import is_internal
 from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.topic_names import complaint
+from coordinator_sim.kafka.topic_names import complaint, is_internal
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.metadata import (
     MetadataRequest,

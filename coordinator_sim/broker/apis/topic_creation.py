@@ -13,9 +13,8 @@ from coordinator_sim.broker.apis.config_validation import topic_error
 from coordinator_sim.broker.apis.placement import Replicas, assignment_error, shortage, spread
 from coordinator_sim.broker.apis.zookeeper_topics import zookeeper_plan
 from coordinator_sim.broker.cluster_parts import ClusterParts
-from coordinator_sim.broker.metadata.topic_names import metric_name
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.topic_names import complaint
+from coordinator_sim.kafka.topic_names import complaint, metric_name
 from coordinator_sim.messages.create_topics import CreatableTopic
 
 _DEFAULT: Final = -1

@@ -26,11 +26,11 @@ from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.broker.metadata.topic_ids import topic_id_for
-from coordinator_sim.broker.metadata.topic_names import CLUSTER_METADATA_TOPIC
 from coordinator_sim.broker.quotas.client_quotas import ControllerMutationQuota
 from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.topic_names import CLUSTER_METADATA_TOPIC
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.create_partitions import (
     CreatePartitionsRequest,

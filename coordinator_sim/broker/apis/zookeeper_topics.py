@@ -14,9 +14,8 @@ from coordinator_sim.broker.apis.administration import NO_ERROR, ApiError
 from coordinator_sim.broker.apis.config_validation import topic_error
 from coordinator_sim.broker.apis.placement import Replicas, spread
 from coordinator_sim.broker.cluster_parts import ClusterParts
-from coordinator_sim.broker.metadata.topic_names import metric_name
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.topic_names import MAX_LENGTH, complaint
+from coordinator_sim.kafka.topic_names import MAX_LENGTH, complaint, metric_name
 from coordinator_sim.messages.create_partitions import CreatePartitionsTopic
 from coordinator_sim.messages.create_topics import CreatableTopic
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.broker.error_answers import error_answer, with_error
 from coordinator_sim.broker.faults import faults
-from coordinator_sim.broker.pending_answer import Output, PendingAnswer
+from coordinator_sim.broker.purgatory import Output, PendingAnswer
 from coordinator_sim.broker.scheduler import Task
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.codec.compiler import response_reader, response_writer

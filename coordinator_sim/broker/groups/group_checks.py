@@ -23,7 +23,6 @@ from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.metadata.topic_ids import Topics
-from coordinator_sim.broker.metadata.topic_names import is_internal
 from coordinator_sim.broker.security.access import Access, EdgeResult, answered
 from coordinator_sim.broker.security.authorizer import GROUP_OPERATIONS, Operation, ResourceType
 from coordinator_sim.coordinator.share.alter_offsets import refused_alteration
@@ -33,7 +32,7 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.topic_names import complaint
+from coordinator_sim.kafka.topic_names import complaint, is_internal
 from coordinator_sim.messages import alter_share_group_offsets as alter
 from coordinator_sim.messages import (
     consumer_group_describe,

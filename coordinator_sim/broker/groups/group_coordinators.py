@@ -21,7 +21,7 @@ from coordinator_sim.broker.metadata.image import (
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.scheduler import Task
-from coordinator_sim.clock.wall_clock import TRUE, WallClock
+from coordinator_sim.clock.clock import TRUE, WallClock
 from coordinator_sim.coordinator.contract import (
     CoordinatorConfig,
     CoordinatorResult,

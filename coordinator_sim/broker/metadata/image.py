@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar, cast
 
 from coordinator_sim.broker.metadata import changes
-from coordinator_sim.broker.metadata.topic_names import has_metric_signs, metric_name
 from coordinator_sim.broker.metadata.zookeeper_offsets import Nodes, put_node
 from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.topic_names import has_metric_signs, metric_name
 
 NO_LEADER: Final = -1
 C = TypeVar("C", bound=changes.Change)

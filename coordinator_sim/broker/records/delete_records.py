@@ -8,14 +8,14 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.broker.contract import Call, Handlers
-from coordinator_sim.broker.jobs import Jobs
-from coordinator_sim.broker.metadata.topic_names import is_internal
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.scheduler import Jobs
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.topic_names import is_internal
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.delete_records import (
     DeleteRecordsPartitionResult,

@@ -10,7 +10,6 @@ from msgspec import Struct
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Handlers, Instants
-from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.records.delete_records import DeleteRecordsApi
 from coordinator_sim.broker.records.describe_logs import DescribeLogsApi, LogVolume
@@ -24,7 +23,7 @@ from coordinator_sim.broker.records.fetch_sessions import (
 from coordinator_sim.broker.records.offset_lookup import OffsetApi
 from coordinator_sim.broker.records.produce import ProduceApi, ProduceRules
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
-from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.scheduler import Jobs, Scheduler
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.transactions.gate import OpenGate, TransactionGate
 from coordinator_sim.kafka.profiles import Profile

@@ -10,7 +10,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from coordinator_sim.broker.contract import Call, Handlers
-from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.purgatory import Place, Purgatory
 from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.records.fetch_request import (
@@ -34,7 +33,7 @@ from coordinator_sim.broker.records.fetch_sessions import (
 )
 from coordinator_sim.broker.records.log_reads import MAGIC_2_SINCE, LogReader, refusal
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
-from coordinator_sim.broker.scheduler import WakeBy
+from coordinator_sim.broker.scheduler import Jobs, WakeBy
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.kafka.api_keys import ApiKey

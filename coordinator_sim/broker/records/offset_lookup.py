@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from coordinator_sim.broker.apis.administration import duplicates
 from coordinator_sim.broker.contract import Call, Handlers
-from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.replicas.replica_manager import NO_EPOCH, ReplicaManager
+from coordinator_sim.broker.scheduler import Jobs
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.kafka.api_keys import ApiKey

@@ -12,8 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.broker.contract import Call, Handlers
-from coordinator_sim.broker.jobs import Jobs
-from coordinator_sim.broker.metadata.topic_names import is_internal
 from coordinator_sim.broker.purgatory import Place, Purgatory
 from coordinator_sim.broker.records.pending_produce import (
     Outcomes,
@@ -23,12 +21,13 @@ from coordinator_sim.broker.records.pending_produce import (
 )
 from coordinator_sim.broker.records.produced_records import Walk, edge_error, first_magic, walk
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
-from coordinator_sim.broker.scheduler import WakeBy
+from coordinator_sim.broker.scheduler import Jobs, WakeBy
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType
 from coordinator_sim.broker.transactions.gate import TransactionalWrite, TransactionGate
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.topic_names import is_internal
 from coordinator_sim.log.format.record_batches import CURRENT_MAGIC
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.log.log_values import Appended

@@ -23,8 +23,8 @@ from msgspec import Struct
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.configs.configs import NO_DEAD_LETTERS
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.jobs import NO_TOKEN
 from coordinator_sim.broker.metadata.image import GROUP_RESOURCE, NO_LEADER
+from coordinator_sim.broker.scheduler import NO_TOKEN
 from coordinator_sim.broker.security.access import BROKER_PRINCIPAL
 from coordinator_sim.broker.share_coordinator.persister import MAX_ATTEMPTS, backoff_ms
 from coordinator_sim.broker.shares.dead_letter_records import (

@@ -14,8 +14,8 @@ from typing import Final
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.groups.group_checks import GroupProtocol
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
-from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
+from coordinator_sim.broker.scheduler import Jobs
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType
 from coordinator_sim.broker.shares.persister import (

@@ -13,9 +13,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from coordinator_sim.broker.contract import Call, Handlers, Instants
-from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS
+from coordinator_sim.broker.scheduler import Jobs
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.transactions.coordinator import (

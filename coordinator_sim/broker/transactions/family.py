@@ -7,8 +7,8 @@ from msgspec import convert
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Handlers, Instants
 from coordinator_sim.broker.hosting import FollowingHosting
-from coordinator_sim.broker.jobs import NO_TOKEN
 from coordinator_sim.broker.replicas.state_topic import StateTopic
+from coordinator_sim.broker.scheduler import NO_TOKEN
 from coordinator_sim.broker.transactions.apis import TransactionApis
 from coordinator_sim.broker.transactions.coordinator import ProducerIds, TransactionCoordinator
 from coordinator_sim.broker.transactions.logs import CompleteOffsets, MarkerDelivery

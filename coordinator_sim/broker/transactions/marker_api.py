@@ -6,8 +6,8 @@ Source: kafka 4.3, KafkaApis.handleWriteTxnMarkersRequest; WriteTxnMarkersRespon
 from typing import Final
 
 from coordinator_sim.broker.contract import Answers, Call, Handlers, Instants
-from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.metadata.image import MetadataImage
+from coordinator_sim.broker.scheduler import Jobs
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.transactions.ports import Marker, MarkerWriting

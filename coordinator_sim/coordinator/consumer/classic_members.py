@@ -14,15 +14,19 @@ from typing import Final
 from msgspec.structs import replace
 
 from coordinator_sim.clock.timer_queue import TimerKind
-from coordinator_sim.coordinator.consumer import embedded, updating
+from coordinator_sim.coordinator.consumer import embedded, heartbeat
 from coordinator_sim.coordinator.consumer.downgrade import downgrade_by, downgrades_by
-from coordinator_sim.coordinator.consumer.group import UNOWNED, ConsumerGroup
-from coordinator_sim.coordinator.consumer.joining import (
+from coordinator_sim.coordinator.consumer.group import (
+    UNOWNED,
+    ConsumerGroup,
+    ConsumerGroupMember,
+    Owned,
+)
+from coordinator_sim.coordinator.consumer.heartbeat import (
     found_classic_member,
     full_group,
     new_member_id,
 )
-from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember, Owned
 from coordinator_sim.coordinator.consumer.regex import RegexChange, change_regex
 from coordinator_sim.coordinator.consumer.upgrade import classic_metadata
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked
@@ -40,8 +44,8 @@ from coordinator_sim.coordinator.epoch_timers import (
     start_syncing,
 )
 from coordinator_sim.coordinator.epoch_tracing import trace_id_assigned
-from coordinator_sim.coordinator.join_request import Join, refuse_join
-from coordinator_sim.coordinator.modern.member import MemberState
+from coordinator_sim.coordinator.join_phase import Join, refuse_join
+from coordinator_sim.coordinator.modern.group import MemberState
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
@@ -160,7 +164,7 @@ def _changed_member(
     found: Found[ConsumerGroupMember],
     updated: ConsumerGroupMember,
     context: RequestContext,
-) -> updating.MemberChange | Refusal:
+) -> heartbeat.MemberChange | Refusal:
     """The JoinGroup under way, as far as it is about its member alone."""
     records = list(found.records)
     if updated != found.member:
@@ -170,17 +174,17 @@ def _changed_member(
     )
     if isinstance(regex_change, Refusal):
         return regex_change
-    return updating.MemberChange(runtime, group, found.member, updated, records, regex_change)
+    return heartbeat.MemberChange(runtime, group, found.member, updated, records, regex_change)
 
 
 def _joined(
-    change: updating.MemberChange, partition: Partition, owned: Owned, join: Join
+    change: heartbeat.MemberChange, partition: Partition, owned: Owned, join: Join
 ) -> Effect | ErrorCode:
     """The group stays what it is, and the member takes its next step."""
-    target = updating.member_target(change)
+    target = heartbeat.member_target(change)
     if isinstance(target, Refusal):
         return target.error
-    after = updating.reconciled(change, partition, target, owned)
+    after = heartbeat.reconciled(change, partition, target, owned)
     if after is None:
         return ErrorCode.FENCED_MEMBER_EPOCH
     follow = Joined(change.runtime, partition, change.group, after, join, stays=True)
@@ -188,7 +192,7 @@ def _joined(
 
 
 def _downgraded(
-    change: updating.MemberChange,
+    change: heartbeat.MemberChange,
     partition: Partition,
     replaced: ConsumerGroupMember,
     owned: Owned,
@@ -196,13 +200,13 @@ def _downgraded(
 ) -> Effect | ErrorCode:
     """The last member that is no classic one is replaced: the group becomes a classic one."""
     runtime, group, after = change.runtime, change.group, change.updated
-    epoch, _ = updating.bump_epoch_if_due(change)
+    epoch, _ = heartbeat.bump_epoch_if_due(change)
     if runtime.profile.downgrade_awaits_target:
         rebalances = group.epochs.assignment_epoch < epoch
     else:
         rebalances = change.names_changed or change.regex is not RegexChange.NONE
     if not rebalances:
-        moved = updating.reconciled(change, partition, updating.last_member_target(change), owned)
+        moved = heartbeat.reconciled(change, partition, heartbeat.last_member_target(change), owned)
         if moved is None:
             return ErrorCode.FENCED_MEMBER_EPOCH
         after = moved

@@ -7,8 +7,7 @@ and ConsumerGroupMember.asConsumerGroupDescribeMember.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
-from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup, ConsumerGroupMember, Target
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.inspection import described
 from coordinator_sim.coordinator.runtime import (

@@ -10,13 +10,10 @@ validateOnlineDowngradeWithReplacedMember and convertToClassicGroup; ClassicGrou
 from collections.abc import Sequence
 
 from coordinator_sim.coordinator.consumer.embedded import written_assignment
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
-from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.join_phase import group_record, prepare_rebalance
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup, ConsumerGroupMember
+from coordinator_sim.coordinator.group import Group, Member, subscriptions_of
+from coordinator_sim.coordinator.join_phase import group_record, prepare_rebalance, start_session
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.sessions import start_session
-from coordinator_sim.coordinator.subscriptions import subscriptions_of
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.messages.embedded.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from coordinator_sim.messages.group_records import GroupMetadataValue, MemberMetadata

@@ -1,4 +1,4 @@
-"""A consumer group: what its records say, and what follows from them.
+"""A consumer group and its members: what their records say, and what follows from them.
 
 The group changes by the replay of records alone. Its state is derived after each change.
 Everything lives on the timeline of the offsets partition: readers see what is committed, and a
@@ -7,35 +7,34 @@ refused append takes it back.
 Topic ids and partitions are in ascending order in every record, where Kafka has the order of its
 hash maps. UNSPECIFIED: no client sees that order, and a load does not depend on it.
 
-Source: kafka 4.4, group-coordinator/.../modern/ModernGroup.java and
-modern/consumer/ConsumerGroup.java.
+Source: kafka 4.4, group-coordinator/.../modern/ModernGroup.java and modern/consumer/{ConsumerGroup,
+ConsumerGroupMember,ResolvedRegularExpression}.java.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum, unique
 from typing import Any, ClassVar, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.member import (
-    NONE_OWNED,
-    ConsumerGroupMember,
-    Epochs,
-    with_assignment,
-    with_metadata,
-)
-from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.epoch_group import AssignmentEpochs, RecordTypes
-from coordinator_sim.coordinator.modern.group import ModernEpochs, ModernGroup, is_homogeneous
+from coordinator_sim.coordinator.modern.group import (
+    MemberState,
+    ModernEpochs,
+    ModernGroup,
+    ModernGroupMember,
+    is_homogeneous,
+)
 from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.kafka.orders.iteration_order import java_string_key
+from coordinator_sim.kafka.orders.iteration_order import java_bucket, java_string_key
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.consumer_group_records import (
+    ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupKey,
@@ -57,6 +56,195 @@ from coordinator_sim.messages.consumer_group_records import (
 )
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.epoch_records import CONSUMER
+
+Epochs = Mapping[bytes, Mapping[int, int]]
+"""Partitions by topic id, each with the epoch at which the member got it."""
+Owned = tuple[tuple[bytes, tuple[int, ...]], ...]
+"""Partitions that a member reports."""
+
+NONE_OWNED: Final[Epochs] = {}
+"""No partitions: what a member has before a record tells it; such a record makes another map."""
+
+
+class ConsumerGroupMember(ModernGroupMember, frozen=True, kw_only=True, gc=False):
+    """A member of a consumer group.
+
+    Args:
+        subscribed_topic_names: Topics that it named.
+        subscribed_topic_regex: Expression for more topics; empty or None for none.
+        server_assignor: The assignor that it would like.
+        assigned: What it has and may use.
+        pending_revocation: What it has and must give up.
+        classic: What a member of the classic protocol has beside; None for others.
+    """
+
+    subscribed_topic_names: frozenset[str] = frozenset()
+    subscribed_topic_regex: str | None = ""
+    server_assignor: str | None = None
+    assigned: Epochs = field(default_factory=lambda: NONE_OWNED)
+    pending_revocation: Epochs = NONE_OWNED
+    classic: ClassicMemberMetadata | None = None
+
+    @property
+    def uses_classic_protocol(self) -> bool:
+        """Whether it joins by JoinGroup."""
+        return self.classic is not None
+
+    @property
+    def is_revoking(self) -> bool:
+        """Whether it has partitions that it must give up."""
+        return self.state is MemberState.UNREVOKED_PARTITIONS
+
+    def protocol_names(self) -> tuple[str, ...]:
+        """The protocols that a classic member supports, as it prefers them; none of others."""
+        classic = self.classic
+        return () if classic is None else tuple([each.name for each in classic.supported_protocols])
+
+
+def with_metadata(
+    member: ConsumerGroupMember, value: ConsumerGroupMemberMetadataValue
+) -> ConsumerGroupMember:
+    """The member as its record says. Source: ConsumerGroupMember.Builder.updateWith."""
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        subscribed_topic_names=frozenset(value.subscribed_topic_names),
+        subscribed_topic_regex=value.subscribed_topic_regex,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        server_assignor=value.server_assignor,
+        classic=value.classic_member_metadata,
+    )
+
+
+def with_assignment(
+    member: ConsumerGroupMember, value: ConsumerGroupCurrentMemberAssignmentValue
+) -> ConsumerGroupMember:
+    """The member with what its record says that it has. Source: as above."""
+    return replace(
+        member,
+        member_epoch=value.member_epoch,
+        previous_member_epoch=value.previous_member_epoch,
+        state=MemberState(value.state),
+        assigned=_epochs(value.assigned_partitions, value.member_epoch),
+        pending_revocation=_epochs(value.partitions_pending_revocation, value.member_epoch),
+    )
+
+
+def _epochs(topics: Iterable[TopicPartitions], member_epoch: int) -> Epochs:
+    """Partitions with their epochs; where the record has none, the member's own.
+
+    Source: Utils.assignmentFromTopicPartitions.
+    """
+    usual = max(member_epoch, 0)
+    found: dict[bytes, dict[int, int]] = {}
+    for topic in topics:
+        epochs = topic.assignment_epochs
+        if epochs is None or len(epochs) != len(topic.partitions):
+            found[topic.topic_id] = dict.fromkeys(topic.partitions, usual)
+        else:
+            found[topic.topic_id] = dict(zip(topic.partitions, epochs, strict=True))
+    return found
+
+
+def owns_any(owned: Owned | None, partitions: Epochs) -> bool:
+    """Whether a member that reports these still has some of the partitions.
+
+    A member that reports nothing at all says that it has what it had.
+
+    Source: CurrentAssignmentBuilder.ownsRevokedPartitions.
+    """
+    if owned is None:
+        return True
+    return any(
+        index in held
+        for topic_id, indexes in owned
+        if (held := partitions.get(topic_id)) is not None
+        for index in indexes
+    )
+
+
+def is_subset(owned: Owned | None, partitions: Epochs) -> bool:
+    """Whether a member reports no more than these. Source: GroupMetadataManager.isSubset."""
+    if owned is None:
+        return False
+    for topic_id, indexes in owned:
+        held = partitions.get(topic_id)
+        if held is None or any(index not in held for index in indexes):
+            return False
+    return True
+
+
+_FIRST_CAPACITY: Final = 16
+
+
+class ResolvedRegex(Struct, frozen=True, gc=False):
+    """What an expression matched.
+
+    Args:
+        topics: Names.
+        version: Of the topics that were looked through.
+        timestamp_ms: When that was.
+    """
+
+    topics: frozenset[str] = frozenset()
+    version: int = -1
+    timestamp_ms: int = -1
+
+
+class CopiedCounts:
+    """How many members would like each name, in the order of a HashMap made of Kafka's table.
+
+    QUIRK: of two assignors that are liked equally the one that the map yields first wins, and the
+    order of that map depends on how it came about.
+
+    Args:
+        counts: Of the group as it is, in the order of its table.
+
+    Source: ConsumerGroup.computePreferredServerAssignor and computeSubscribedRegularExpressions.
+    """
+
+    __slots__ = ("_capacity", "_counts")
+
+    def __init__(self, counts: Iterable[tuple[str, int]]) -> None:
+        self._counts = list(counts)
+        wanted = len(self._counts) * 4 // 3 + 1
+        self._capacity = 1 << (wanted - 1).bit_length() if self._counts else _FIRST_CAPACITY
+
+    def replace(self, old: str | None, new: str | None) -> None:
+        """Count what a member liked as what it likes now; None is nothing."""
+        if old is not None:
+            self._step(old, -1)
+        if new is not None:
+            self._step(new, 1)
+
+    def _step(self, name: str, step: int) -> None:
+        for place, (known, count) in enumerate(self._counts):
+            if known == name:
+                self._counts[place] = (name, count + step)
+                if count + step == 0:
+                    del self._counts[place]
+                return
+        # HashMap.compute puts a new key at the head of its bucket, and grows before it does.
+        while len(self._counts) * 4 > self._capacity * 3:
+            self._capacity *= 2
+        self._counts.insert(0, (name, step))
+
+    def copied(self) -> "CopiedCounts":
+        """The same in the order of a HashMap made of the table."""
+        self._counts.sort(key=lambda entry: java_bucket(java_string_hash(entry[0]), self._capacity))
+        return self
+
+    def names(self) -> list[str]:
+        """The names in their order."""
+        return [name for name, _ in self._counts]
+
+    def winner(self) -> str | None:
+        """The name that is liked most; None where nobody asks for one."""
+        return max(self._counts, key=lambda entry: entry[1])[0] if self._counts else None
+
 
 UNOWNED: Final = -1
 """The epoch of a partition that nobody has."""

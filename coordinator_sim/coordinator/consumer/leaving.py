@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.consumer.downgrade import downgrade_without, downgrades_without
 from coordinator_sim.coordinator.consumer.embedded import MalformedBlob
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.member import (
+from coordinator_sim.coordinator.consumer.group import (
     NONE_OWNED,
+    ConsumerGroup,
     ConsumerGroupMember,
 )
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect

@@ -12,15 +12,16 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.group import UNOWNED, Target
-from coordinator_sim.coordinator.consumer.member import (
+from coordinator_sim.coordinator.consumer.group import (
     NONE_OWNED,
+    UNOWNED,
     ConsumerGroupMember,
     Epochs,
     Owned,
+    Target,
     owns_any,
 )
-from coordinator_sim.coordinator.modern.member import MemberState
+from coordinator_sim.coordinator.modern.group import MemberState
 from coordinator_sim.kafka.profiles import Profile
 
 _EMPTY: Final[dict[int, int]] = {}

@@ -15,9 +15,12 @@ from typing import Final, Protocol
 
 import re2
 
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
-from coordinator_sim.coordinator.consumer.subscription import CopiedCounts, ResolvedRegex
+from coordinator_sim.coordinator.consumer.group import (
+    ConsumerGroup,
+    ConsumerGroupMember,
+    CopiedCounts,
+    ResolvedRegex,
+)
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.coordinator.epoch_tracing import trace_scan

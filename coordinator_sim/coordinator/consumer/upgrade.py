@@ -17,14 +17,12 @@ from coordinator_sim.coordinator.consumer.embedded import (
     read_assignment,
     read_subscription,
 )
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup, Target
-from coordinator_sim.coordinator.consumer.member import ConsumerGroupMember
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup, ConsumerGroupMember, Target
 from coordinator_sim.coordinator.epoch_timers import start_classic_session
-from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.group import Group, Member, is_consumer
 from coordinator_sim.coordinator.join_phase import complete_join_of
 from coordinator_sim.coordinator.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.subscriptions import is_consumer
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted

@@ -1,21 +1,54 @@
-"""A group whose members subscribe to topics: what consumer and share groups have in common.
+"""Groups whose members subscribe to topics: what consumer and share groups have in common.
 
-Source: kafka 4.4, group-coordinator/.../modern/{ModernGroup,SubscriptionCount}.java.
+Source: kafka 4.4, group-coordinator/.../modern/{ModernGroup,ModernGroupMember,
+MemberState,SubscriptionCount}.java.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from enum import unique
 from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.epoch_group import EpochGroup, GroupEpochs, TargetT
-from coordinator_sim.coordinator.modern.member import ModernGroupMember
+from coordinator_sim.coordinator.epoch_group import (
+    EpochGroup,
+    EpochMember,
+    GroupEpochs,
+    NumberedState,
+    TargetT,
+)
 from coordinator_sim.coordinator.timeline import Timeline, TimelineTable
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.records import LogRecord
+
+
+@unique
+class MemberState(NumberedState):
+    """How far a member has come on its way to its target, by the number in its record."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+    UNKNOWN = 127
+
+
+class ModernGroupMember(EpochMember, frozen=True, kw_only=True, gc=False):
+    """A member of a consumer or share group.
+
+    Args:
+        state: How far it has come; a share member's is stable unless its record differs.
+        subscribed_topic_names: Topics that it names.
+    """
+
+    state: MemberState = MemberState.STABLE
+    subscribed_topic_names: Collection[str] = ()
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Whether nothing is left to do for the target of that epoch."""
+        return self.state is MemberState.STABLE and self.member_epoch == epoch
 
 
 class SubscriptionCount(Struct, frozen=True, gc=False):

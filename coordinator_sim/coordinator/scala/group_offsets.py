@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from coordinator_sim.kafka.orders.iteration_order import (
+    old_scala_map_order,
     old_scala_set_order,
     scala_place,
     scala_set_order,
@@ -21,7 +22,6 @@ from coordinator_sim.kafka.orders.iteration_order import (
     topic_partition_hash,
 )
 from coordinator_sim.kafka.orders.offset_maps import SMALL_MAP
-from coordinator_sim.kafka.orders.table_order import old_scala_map_order
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.group_records import (

@@ -13,12 +13,13 @@ from coordinator_sim.coordinator.offset_records import NO_RETENTION
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.scala.group_offsets import Held, LoadedOffsets, Place, Stored
 from coordinator_sim.kafka.orders.iteration_order import (
+    HashOrder,
+    old_scala_map_order,
     old_scala_set_order,
     scala_map_order,
     scala_set_order,
     scala_trie_order,
 )
-from coordinator_sim.kafka.orders.table_order import HashOrder, old_scala_map_order
 
 
 class ScalaTakeover:

@@ -1,29 +1,38 @@
 """DeleteShareGroupOffsets: an empty share group forgets topics, and so does the share coordinator.
 
 A record moves the topics to those that are to be forgotten, the call leaves, and another record
-takes them off the list once it has succeeded.
+takes them off the list once it has succeeded. A deleted topic leaves the list at once: the share
+coordinator hears of it by itself.
 
 Source: kafka 4.4, GroupCoordinatorShard.initiateDeleteShareGroupOffsets, GroupMetadataManager
 .sharePartitionsEligibleForOffsetDeletion and completeDeleteShareGroupOffsets;
-GroupCoordinatorService.deleteShareGroupOffsets and what it calls.
+GroupCoordinatorService.deleteShareGroupOffsets, handleTopicsDeletion and what they call;
+GroupMetadataManager.maybeCleanupShareGroupState.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
+from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.runtime import (
     Partition,
     PartitionState,
     Runtime,
     partition_error,
 )
-from coordinator_sim.coordinator.share.group import ShareGroup, state_record
+from coordinator_sim.coordinator.share.group import (
+    ShareGroup,
+    ShareState,
+    StoredTopic,
+    state_record,
+    state_value,
+)
 from coordinator_sim.coordinator.share.persister import DeleteState, PersisterAnswer
-from coordinator_sim.coordinator.share.state import ShareState, StoredTopic, state_value
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import uuid_hash
@@ -33,6 +42,39 @@ from coordinator_sim.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsResponse,
     DeleteShareGroupOffsetsResponseTopic,
 )
+from coordinator_sim.messages.records import LogRecord
+
+T = TypeVar("T")
+
+
+def forget_share_topics(runtime: Runtime, topic_ids: frozenset[bytes]) -> None:
+    """Forget topics in the state of every share group, one write for each partition led here."""
+    for partition in partitions_in_order(runtime):
+        if partition.state is not PartitionState.ACTIVE:
+            continue
+        records = _records(runtime, partition, topic_ids)
+        if records:
+            runtime.submit(partition, None, Effect(records=records))
+
+
+def _records(
+    runtime: Runtime, partition: Partition, topic_ids: frozenset[bytes]
+) -> tuple[LogRecord, ...]:
+    records: list[LogRecord] = []
+    for group_id, state in partition.share_states.items():
+        after = ShareState(
+            initializing=_without(state.initializing, topic_ids),
+            initialized=_without(state.initialized, topic_ids),
+            deleting=state.deleting - topic_ids,
+        )
+        if after != state:
+            records.append(state_record(group_id, state_value(after, runtime.topics)))
+    return tuple(records)
+
+
+def _without(topics: Mapping[bytes, T], topic_ids: frozenset[bytes]) -> dict[bytes, T]:
+    return {topic_id: each for topic_id, each in topics.items() if topic_id not in topic_ids}
+
 
 _NOTHING = "There is no offset information to delete."
 

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.share.group import ShareGroup, state_record
-from coordinator_sim.coordinator.share.persister import DeleteState, PersisterAnswer
-from coordinator_sim.coordinator.share.state import (
+from coordinator_sim.coordinator.share.group import (
+    ShareGroup,
     ShareState,
     StoredTopic,
     combined,
     named_state_value,
+    state_record,
 )
+from coordinator_sim.coordinator.share.persister import DeleteState, PersisterAnswer
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import (
     java_filled_capacity,

@@ -1,6 +1,10 @@
 """ShareGroupHeartbeat: a member joins, says what it subscribes to, and is told what it has.
 
-Source: kafka 4.4, GroupMetadataManager.shareGroupHeartbeat and what it calls.
+A member leaves by a heartbeat, too, or when its session ends.
+
+Source: kafka 4.4, GroupMetadataManager.shareGroupHeartbeat, shareGroupLeave,
+shareGroupFenceMember and what they call; GroupCoordinatorService
+.throwIfShareGroupHeartbeatRequestIsInvalid.
 """
 
 from msgspec import Struct
@@ -9,31 +13,33 @@ from msgspec.structs import replace
 from coordinator_sim.assignors.share_contract import ShareMember as MemberSpec
 from coordinator_sim.assignors.share_contract import ShareTopics, Target
 from coordinator_sim.coordinator import epoch_refusals
+from coordinator_sim.coordinator.consumer.heartbeat import empty_field
 from coordinator_sim.coordinator.effects import Effect, Parked
-from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH
-from coordinator_sim.coordinator.epoch_timers import start_session
-from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
-from coordinator_sim.coordinator.modern.member import MemberState
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, UNKNOWN_TIME
+from coordinator_sim.coordinator.epoch_joining import member_of
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
+from coordinator_sim.coordinator.epoch_timers import cancel_member_timers, start_session
+from coordinator_sim.coordinator.modern.group import CountedTopics, MemberState, is_homogeneous
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.group import (
+    NO_TARGET,
+    ShareGroup,
+    ShareGroupMember,
+    ShareState,
+    is_same,
+    is_same_member,
+    set_order,
+    without_topics,
+)
 from coordinator_sim.coordinator.share.initializing import (
     AskToInitialize,
     initialize_call,
     initializing_record,
     topics_to_initialize,
 )
-from coordinator_sim.coordinator.share.leaving import leave_share_group
-from coordinator_sim.coordinator.share.member import (
-    NO_TARGET,
-    ShareGroupMember,
-    is_same,
-    is_same_member,
-    set_order,
-    without_topics,
-)
-from coordinator_sim.coordinator.share.state import ShareState
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.messages.share_group_heartbeat import (
@@ -43,6 +49,61 @@ from coordinator_sim.messages.share_group_heartbeat import (
     TopicPartitions,
 )
 from coordinator_sim.trace.epoch_records import SHARE
+
+
+def leave_share_group(
+    runtime: Runtime, partition: Partition, request: ShareGroupHeartbeatRequest
+) -> Effect | Refusal:
+    """A heartbeat that leaves."""
+    group_id = request.group_id
+    group = group_of_type(ShareGroup, group_id, partition.groups.get(group_id))
+    if isinstance(group, Refusal):
+        return group
+    member = member_of(group, request.member_id, None)
+    if isinstance(member, Refusal):
+        return member
+    response = ShareGroupHeartbeatResponse(
+        member_id=request.member_id, member_epoch=request.member_epoch
+    )
+    return replace(fence_share_member(runtime, partition, group, member), response=response)
+
+
+def fence_share_member(
+    runtime: Runtime, _partition: Partition, group: ShareGroup, member: ShareGroupMember
+) -> Effect:
+    """The records that remove a member; its session is cancelled at once."""
+    group_id = group.group_id
+    topics = CountedTopics(group.topic_counts.entries)
+    topics.replace(member, None)
+    epoch = group.epochs.group_epoch + 1
+    metadata_hash = runtime.topics.hash_of_all(topics.counts)
+    records = [
+        *group.member_tombstones(member.member_id),
+        group.group_record(epoch, metadata_hash),
+    ]
+    if len(group.members) == 1 and runtime.profile.consumer_empty_group_is_assigned:
+        records.append(group.target_epoch_record(epoch, UNKNOWN_TIME))
+    cancel_member_timers(runtime, group_id, member.member_id)
+    return Effect(records=tuple(records))
+
+
+def invalid_share_heartbeat(request: ShareGroupHeartbeatRequest) -> Refusal | None:
+    """Return the first fault that a heartbeat shows without its group; None if valid."""
+    empty = empty_field(
+        MemberId=request.member_id, GroupId=request.group_id, RackId=request.rack_id
+    )
+    if empty is not None:
+        return _invalid(f"{empty} can't be empty.")
+    if request.member_epoch == JOIN_EPOCH:
+        if not request.subscribed_topic_names:
+            return _invalid("SubscribedTopicNames must be set in first request.")
+    elif request.member_epoch < LEAVE_EPOCH:
+        return _invalid("MemberEpoch is invalid.")
+    return None
+
+
+def _invalid(text: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REQUEST, text)
 
 
 class _SubscribedTopics(Struct, frozen=True):

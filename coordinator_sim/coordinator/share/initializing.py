@@ -17,18 +17,19 @@ from msgspec.structs import replace
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.share.group import ShareGroup, state_record
+from coordinator_sim.coordinator.share.group import (
+    ShareGroup,
+    ShareState,
+    StoredTopic,
+    combined,
+    state_record,
+    state_value,
+    topic_name,
+)
 from coordinator_sim.coordinator.share.persister import (
     InitializeState,
     PartitionStart,
     PersisterAnswer,
-)
-from coordinator_sim.coordinator.share.state import (
-    ShareState,
-    StoredTopic,
-    combined,
-    state_value,
-    topic_name,
 )
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.server.clocks import parse_clock
 from coordinator_sim.server.control import models
 from coordinator_sim.server.control.conditions import Condition, GroupCondition, HitsCondition
 from coordinator_sim.server.control.requests import BadRequest, ControlRequest
 from coordinator_sim.server.control.views import clock_view, deadline_views, parked_views
+from coordinator_sim.server.timekeeper import parse_clock
 
 if TYPE_CHECKING:
     from coordinator_sim.server.control.control import Control

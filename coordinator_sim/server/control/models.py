@@ -5,8 +5,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from coordinator_sim.broker.faults.faults import Fault
-from coordinator_sim.server.clocks import LATEST_MS
-from coordinator_sim.server.timekeeper import FARTHEST_MS
+from coordinator_sim.server.timekeeper import FARTHEST_MS, LATEST_MS
 from coordinator_sim.trace.events import TraceEvent
 
 Port = Annotated[int, Meta(ge=0, le=65_535)]

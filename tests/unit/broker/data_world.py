@@ -7,13 +7,12 @@ from msgspec import Struct
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.contract import Call, Instants
-from coordinator_sim.broker.jobs import Jobs
 from coordinator_sim.broker.metadata.changes import LeaderElected, TopicCreated
 from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE, MetadataImage
 from coordinator_sim.broker.records.families import DataApis, DataSettings
 from coordinator_sim.broker.replicas.log_manager import LogManager
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
-from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.scheduler import Jobs, Scheduler
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.settings import Endpoint

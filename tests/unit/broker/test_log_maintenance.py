@@ -2,14 +2,12 @@
 
 import pytest
 
-from coordinator_sim.broker.configs.configs import Configs
-from coordinator_sim.broker.configs.log_settings import LogSettings
+from coordinator_sim.broker.configs.configs import Configs, LogSettings
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.changes import ConfigsChanged, TopicCreated
 from coordinator_sim.broker.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from coordinator_sim.broker.purgatory import Place
-from coordinator_sim.broker.replicas.log_maintenance import LogMaintenance
-from coordinator_sim.broker.replicas.log_manager import LogManager
+from coordinator_sim.broker.replicas.log_manager import LogMaintenance, LogManager
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch

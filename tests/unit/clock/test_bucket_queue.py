@@ -1,6 +1,6 @@
 """The heap under the timing wheel."""
 
-from coordinator_sim.clock.bucket_queue import BucketQueue
+from coordinator_sim.clock.timer_queue import BucketQueue
 
 
 def drain(queue: BucketQueue[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """The order that a commit's partitions get in the maps of each Kafka, as its own code gave it."""
 
-from coordinator_sim.kafka.orders.iteration_order import old_scala_set_order
+from coordinator_sim.kafka.orders.iteration_order import old_scala_map_order, old_scala_set_order
 from coordinator_sim.kafka.orders.offset_maps import (
     OffsetMaps,
     answered_order,
@@ -9,7 +9,6 @@ from coordinator_sim.kafka.orders.offset_maps import (
     kept_order,
     requested_order,
 )
-from coordinator_sim.kafka.orders.table_order import old_scala_map_order
 from coordinator_sim.kafka.resources import TopicPartition as Place
 
 SIX = (

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from coordinator_sim.kafka.orders.table_order import TABLE_ORDERS, HashOrder
+from coordinator_sim.kafka.orders.iteration_order import TABLE_ORDERS, HashOrder
 
 NAMES = (
     "cooperative-sticky",

@@ -6,8 +6,8 @@ from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.messages.codec.frames import RequestHeader
-from coordinator_sim.server.clocks import WallClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim.server.timekeeper import WallClock
 from coordinator_sim_conformance.field_frames import request_frame
 from tests.unit.log.test_large_batches import NO_KEY, batch
 from tests.unit.server.kafka_client import KafkaClient

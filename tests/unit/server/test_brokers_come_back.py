@@ -8,8 +8,8 @@ import pytest
 from coordinator_sim.broker.operations import BrokerStatus
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.server.clocks import WallClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim.server.timekeeper import WallClock
 
 LIMIT_S = 10
 LISTENS = [Listen(broker_id=each, host="127.0.0.1", port=0) for each in (1, 2)]

@@ -7,13 +7,12 @@ import pytest
 
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.pending_answer import Output
+from coordinator_sim.broker.purgatory import Output
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.messages.codec.frames import encode_request
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from coordinator_sim.server.clocks import VirtualClock, WallClock, steady_wall
 from coordinator_sim.server.kafka_server import PLAINTEXT, KafkaServer, Listen
-from coordinator_sim.server.timekeeper import Timekeeper
+from coordinator_sim.server.timekeeper import Timekeeper, VirtualClock, WallClock, steady_wall
 from coordinator_sim.server.wire_protocol import WireProtocol
 
 LIMIT_S = 10

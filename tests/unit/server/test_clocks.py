@@ -7,7 +7,7 @@ import pytest
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.server import clocks
+from coordinator_sim.server import timekeeper
 from coordinator_sim.server.timekeeper import FARTHEST_MS, Timekeeper
 
 START_MS = 1_700_000_000_000
@@ -58,7 +58,7 @@ class Deadlines:
 def test_scaled_clock_runs_by_its_factor() -> None:
     """Group time passes ten times as fast, and deadlines come true when it has passed."""
     hand = Hand()
-    clock = clocks.ScaledClock(hand, 10)
+    clock = timekeeper.ScaledClock(hand, 10)
     hand.now_ms += 7
     assert clock.now() == Instants(START_MS + 70, START_MS + 7)
     assert clock.wall_until_group_ms(START_MS + 71, clock.now()) == 1
@@ -68,7 +68,7 @@ def test_scaled_clock_runs_by_its_factor() -> None:
 def test_alarm_of_scaled_clock_never_rings_early(factor: float) -> None:
     """When the alarm of a deadline rings, group time has reached it, and not long before."""
     hand = Hand()
-    clock = clocks.ScaledClock(hand, factor)
+    clock = timekeeper.ScaledClock(hand, factor)
     for passed_ms in range(0, 2_000, 17):
         delay_ms = clock.wall_until_group_ms(START_MS + passed_ms, Instants(0, START_MS))
         assert delay_ms is not None
@@ -80,8 +80,8 @@ def test_alarm_of_scaled_clock_never_rings_early(factor: float) -> None:
 
 def test_short_session_on_fast_clock_names_the_largest_safe_factor() -> None:
     """A session of 10 s is safe at five times the speed and no faster."""
-    assert clocks.ScaledClock(Hand(), 5).session_warning("g", 10_000) is None
-    warning = clocks.ScaledClock(Hand(), 20).session_warning("g", 10_000)
+    assert timekeeper.ScaledClock(Hand(), 5).session_warning("g", 10_000) is None
+    warning = timekeeper.ScaledClock(Hand(), 20).session_warning("g", 10_000)
     assert warning is not None
     assert warning.endswith("lasts 500 ms on a clock scaled by 20; the largest safe factor is 5")
 
@@ -89,7 +89,7 @@ def test_short_session_on_fast_clock_names_the_largest_safe_factor() -> None:
 def test_virtual_clock_stands_still() -> None:
     """Wall time passes, group time does not, and a deadline in the future never comes by itself."""
     hand = Hand()
-    clock = clocks.VirtualClock(hand)
+    clock = timekeeper.VirtualClock(hand)
     hand.now_ms += 5_000
     assert clock.now() == Instants(START_MS, START_MS + 5_000)
     assert clock.wall_until_group_ms(START_MS + 1, clock.now()) is None
@@ -108,7 +108,7 @@ def test_virtual_clock_stands_still() -> None:
 )
 def test_clock_of_the_command_line_is_named_as_there(text: str, name: str) -> None:
     """A clock is called what made it."""
-    assert clocks.parse_clock(text).name == name
+    assert timekeeper.parse_clock(text).name == name
 
 
 @pytest.mark.parametrize(
@@ -121,35 +121,35 @@ def test_clock_of_the_command_line_is_named_as_there(text: str, name: str) -> No
 def test_unknown_clock_is_refused(text: str) -> None:
     """What is no clock is said to be none."""
     with pytest.raises(ConfigError, match="clock") as refused:
-        clocks.parse_clock(text)
+        timekeeper.parse_clock(text)
     assert "wants" in str(refused.value)
 
 
-@pytest.mark.parametrize("factor", [clocks.SLOWEST, clocks.FASTEST])
+@pytest.mark.parametrize("factor", [timekeeper.SLOWEST, timekeeper.FASTEST])
 @pytest.mark.parametrize("wall_ms", [0, 1, 10**15])
 def test_scaled_clock_never_leaves_the_calendar(factor: float, wall_ms: int) -> None:
     """However long it runs it stands still at the end, and a later deadline never comes."""
     hand = Hand()
-    clock = clocks.ScaledClock(hand, factor)
+    clock = timekeeper.ScaledClock(hand, factor)
     hand.now_ms += wall_ms
     now = clock.now()
-    assert START_MS <= now.group_ms <= clocks.END_MS
+    assert START_MS <= now.group_ms <= timekeeper.END_MS
     assert clock.wall_until_group_ms(2**63 - 1, now) is None
-    assert clock.wall_until_group_ms(clocks.END_MS, now) is not None
-    clock.move_to(clocks.END_MS)
-    assert clock.now().group_ms == clocks.END_MS
+    assert clock.wall_until_group_ms(timekeeper.END_MS, now) is not None
+    clock.move_to(timekeeper.END_MS)
+    assert clock.now().group_ms == timekeeper.END_MS
 
 
 def test_steady_wall_shows_the_time_of_day() -> None:
     """The clock's reading never goes back."""
-    wall = clocks.steady_wall()
+    wall = timekeeper.steady_wall()
     first = wall()
     assert wall() >= first > START_MS
 
 
 async def _advance(*, by_ms: int) -> Deadlines:
     cluster = Deadlines([START_MS + 5, START_MS + 3, START_MS + 20], [])
-    keeper = Timekeeper(cluster, clocks.VirtualClock(Hand()))
+    keeper = Timekeeper(cluster, timekeeper.VirtualClock(Hand()))
     assert await keeper.advance(by_ms)
     keeper.stop()
     return cluster
@@ -165,10 +165,10 @@ def test_wall_clock_cannot_be_advanced() -> None:
     """Only a virtual clock moves by hand."""
 
     async def story() -> None:
-        on_wall = Timekeeper(Deadlines([], []), clocks.WallClock(time.monotonic))
+        on_wall = Timekeeper(Deadlines([], []), timekeeper.WallClock(time.monotonic))
         with pytest.raises(ConfigError, match="only a virtual one"):
             await on_wall.advance(1)
-        virtual = Timekeeper(Deadlines([], []), clocks.VirtualClock(Hand()))
+        virtual = Timekeeper(Deadlines([], []), timekeeper.VirtualClock(Hand()))
         with pytest.raises(ConfigError, match="cannot go back"):
             await virtual.advance(-1)
         virtual.stop()
@@ -196,7 +196,7 @@ def test_advance_without_end_leaves_turns_and_is_called_off() -> None:
     """Others go on meanwhile, a second advance is refused, and the clock stays where it is."""
 
     async def story() -> None:
-        clock = clocks.VirtualClock(Hand())
+        clock = timekeeper.VirtualClock(Hand())
         keeper = Timekeeper(Endless(), clock)
         advance = asyncio.create_task(keeper.advance(10**11))
         await asyncio.sleep(0)
@@ -211,7 +211,7 @@ def test_advance_without_end_leaves_turns_and_is_called_off() -> None:
             with pytest.raises(ConfigError, match=r"is under way, at \d+: wait .* ctl clock stop"):
                 await second
         with pytest.raises(ConfigError, match="is under way"):
-            keeper.set_clock(clocks.parse_clock("wall"))
+            keeper.set_clock(timekeeper.parse_clock("wall"))
         assert keeper.call_off()
         assert not await advance
         assert keeper.under_way is None
@@ -226,7 +226,7 @@ def test_advance_without_end_leaves_turns_and_is_called_off() -> None:
     ("from_ms", "to_ms", "reason"),
     [
         (START_MS, START_MS + FARTHEST_MS + 1, "ten years, at a time"),
-        (clocks.LATEST_MS - 1, clocks.LATEST_MS + 1, "the year 3000, is the latest"),
+        (timekeeper.LATEST_MS - 1, timekeeper.LATEST_MS + 1, "the year 3000, is the latest"),
         (START_MS, 10**4_000, "ten years, at a time"),
     ],
 )
@@ -234,13 +234,13 @@ def test_clock_is_not_moved_out_of_bounds(from_ms: int, to_ms: int, reason: str)
     """A refused move leaves the clock as it was, and it may still move up to the bound."""
 
     async def story() -> None:
-        clock = clocks.VirtualClock(Hand())
+        clock = timekeeper.VirtualClock(Hand())
         clock.move_to(from_ms)
         keeper = Timekeeper(Deadlines([], []), clock)
         with pytest.raises(ConfigError, match=reason):
             await keeper.run_until(to_ms)
         assert clock.now().group_ms == from_ms
-        assert await keeper.run_until(min(from_ms + FARTHEST_MS, clocks.LATEST_MS))
+        assert await keeper.run_until(min(from_ms + FARTHEST_MS, timekeeper.LATEST_MS))
         keeper.stop()
 
     asyncio.run(story())
@@ -252,9 +252,9 @@ def test_trouble_of_a_broken_clock_is_told() -> None:
     def broken() -> int:
         raise OverflowError("no such instant")
 
-    keeper = Timekeeper(Deadlines([START_MS + 9], []), clocks.VirtualClock(Hand()))
+    keeper = Timekeeper(Deadlines([START_MS + 9], []), timekeeper.VirtualClock(Hand()))
     assert keeper.trouble() is None
-    clock = clocks.ScaledClock(Hand(), 2)
+    clock = timekeeper.ScaledClock(Hand(), 2)
     keeper.clock = clock
     assert keeper.trouble() is None
     clock._wall = broken
@@ -266,7 +266,7 @@ def test_automatic_clock_jumps_when_nothing_happens() -> None:
 
     async def story() -> Deadlines:
         cluster = Deadlines([START_MS + 60_000, START_MS + 120_000], [])
-        clock = clocks.VirtualClock(Hand(), auto=True)
+        clock = timekeeper.VirtualClock(Hand(), auto=True)
         keeper = Timekeeper(cluster, clock, quiet_ms=5)
         keeper.settled()
         await cluster.is_over.wait()
@@ -282,9 +282,9 @@ def test_alarm_rings_for_both_clocks() -> None:
     """On the wall clock deadlines of either kind fire by themselves."""
 
     async def story() -> Deadlines:
-        wall = clocks.steady_wall()
+        wall = timekeeper.steady_wall()
         cluster = Deadlines([wall() + 20], [wall() + 10])
-        keeper = Timekeeper(cluster, clocks.WallClock(time.monotonic))
+        keeper = Timekeeper(cluster, timekeeper.WallClock(time.monotonic))
         keeper.settled()
         await cluster.is_over.wait()
         keeper.stop()
@@ -299,10 +299,10 @@ def test_group_time_never_goes_back_with_a_new_clock(text: str) -> None:
     """A clock that takes over goes on from where the one before it was moved to."""
 
     async def story() -> None:
-        keeper = Timekeeper(Deadlines([], []), clocks.parse_clock("virtual"))
+        keeper = Timekeeper(Deadlines([], []), timekeeper.parse_clock("virtual"))
         await keeper.advance(10**9)
         was_ms = keeper.clock.now().group_ms
-        keeper.set_clock(clocks.parse_clock(text))
+        keeper.set_clock(timekeeper.parse_clock(text))
         now = keeper.clock.now()
         assert was_ms <= now.group_ms < was_ms + 10_000
         assert now.wall_ms < was_ms

@@ -8,8 +8,8 @@ import pytest
 from coordinator_sim.broker.metadata.changes import QuotaSet
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.server.clocks import WallClock
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
+from coordinator_sim.server.timekeeper import WallClock
 
 LIMIT_S = 10
 API_VERSIONS = b"\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"

@@ -23,12 +23,12 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
 from coordinator_sim.runs.run_directory import read_run
-from coordinator_sim.server.clocks import ScaledClock
 from coordinator_sim.server.control.access import Access
 from coordinator_sim.server.control.app import make_app
 from coordinator_sim.server.control.views import parked_views
 from coordinator_sim.server.properties import listeners_of
 from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions, Serving
+from coordinator_sim.server.timekeeper import ScaledClock
 from coordinator_sim.trace.events import Event, TraceEvent
 from tests.unit.server.kafka_client import KafkaClient
 

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from coordinator_sim.server.clocks import VirtualClock
-from coordinator_sim.server.timekeeper import Timekeeper
+from coordinator_sim.server.timekeeper import Timekeeper, VirtualClock
 from tests.unit.server.test_clocks import START_MS, Deadlines, Endless, Hand
 from tests.unit.server.test_control import Running, coordinated, options, play
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinator_sim.clock.wall_clock import TRUE, WallClock
+from coordinator_sim.clock.clock import TRUE, WallClock
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.sim.runner import RunResult, run_scenario
 from coordinator_sim.sim.scenario import (
