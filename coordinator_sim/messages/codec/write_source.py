@@ -8,7 +8,7 @@ a version cannot say.
 """
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -23,7 +23,7 @@ from coordinator_sim.messages.schema import NUMBERS, Field, Kind, Layout, Versio
 _SHORT: Final = tuple(bytes([size + 1]) for size in range(127))
 """Length -> how compact strings and bytes of less than 127 bytes say it."""
 _BATCH: Final = 1_000
-"""Rows of numbers that are one step."""
+"""Fields, or rows of numbers, that are one step."""
 _MOST_PARTS: Final = 10_000
 
 
@@ -100,7 +100,7 @@ class Writing:
         arguments: Of the function, before the message.
         structs: The module of our structs.
         in_steps: Whether the function is a generator, which yields how many fields it has written
-            since the last time, and returns the bytes.
+            whenever these are many, and returns the bytes.
     """
 
     __slots__ = ("_in_steps", "_out", "_run", "_source", "_structs")
@@ -115,15 +115,14 @@ class Writing:
         self._out = "parts"
         source = self._source
         source.indent(f"def {name}({', '.join((*arguments, 'message'))}):")
-        source.add("joined, parts = [], []" if in_steps else "parts = []")
+        source.add("joined, parts, cost = [], [], 0" if in_steps else "parts = []")
         source.indent("try:")
 
     def compiled(self) -> Callable[..., Any]:
         """The function."""
         source = self._source
         self._flush()
-        if self._in_steps:
-            source.add("yield 0")
+        self._step("0")
         source.dedent()
         faults = (AttributeError, IndexError, TypeError, ValueError, struct.error)
         source.indent(f"except {source.constant('faults', faults)} as fault:")
@@ -163,16 +162,20 @@ class Writing:
             self._add(repr(bytes(len(run.code))))
 
     def _step(self, fields: str) -> None:
-        """Yield a count of fields, and join the parts when there are many."""
+        """Count fields; yield a large count, and join the parts when there are many."""
         if not self._in_steps:
             return
         source = self._source
-        source.add(f"yield {fields}")
+        source.add(f"cost += {fields}")
+        source.indent(f"if cost >= {_BATCH}:")
+        source.add("yield cost")
+        source.add("cost = 0")
         if self._out == "parts":
             source.indent(f"if len(parts) > {_MOST_PARTS}:")
             source.add("joined.append(b''.join(parts))")
             source.add("parts.clear()")
             source.dedent()
+        source.dedent()
 
     def _add(self, expression: str, explain: Explain | None = None) -> None:
         self._source.add(f"{self._out}.append({expression})", explain)
@@ -392,43 +395,76 @@ class Writing:
         source.dedent()
 
     def _rows(self, layout: Layout, values: str, item: str) -> bool:
-        """Structs of numbers alone are packed one after the other; whether these are such."""
-        if any(_is_no_number(each.field) for each in layout.present):
+        """Pack structs of numbers and empty texts as rows; whether the layout has such structs.
+
+        Most partitions of a fetch are so. If any text is not empty, the structs of the chunk are
+        written one by one.
+        """
+        plain = [each for each in layout.present if each.field.tag is None]
+        texts = [each for each in plain if each.field.kind is Kind.STRING]
+        if any(each.field.kind not in {*FIXED, Kind.STRING} for each in layout.present):
             return False
-        if any(not field.ignorable for field in layout.absent):
+        if plain != list(layout.present) or any(not field.ignorable for field in layout.absent):
             return False
         source = self._source
         if self._in_steps:
             chunk = source.variable()
             source.indent(f"for {chunk} in {source.constant('batched', _batched)}({values}):")
             values = chunk
-        self.struct(layout, item)
-        run, self._run = self._run, _Run()
-        pack = self._source.constant("pack", struct.Struct(">" + run.code).pack)
+        run = self._row(layout, plain, item)
+        pack = source.constant("pack", struct.Struct(">" + run.code).pack)
         rows = f"{pack}({', '.join(run.values)}) for {item} in {values}"
-
-        def explain(scope: Scope, fault: Exception) -> CoordinatorSimError:
-            for each in scope[values]:
-                try:
-                    struct.pack(">" + run.code, *(eval(one, {item: each}) for one in run.values))  # noqa: S307 - our own source
-                except struct.error as error:
-                    return run.explain({**scope, item: each}, error)
-            raise fault
-
-        source.add(f"{self._out}.extend([{rows}])", explain)
+        if not texts:
+            source.add(f"{self._out}.extend([{rows}])", _misfit_in_row(run, values, item))
+        else:
+            made = source.variable()
+            is_plain = " and ".join(f"{item}.{each.field.attribute} == ''" for each in texts)
+            source.add(f"{made} = [{rows} if {is_plain}]", _misfit_in_row(run, values, item))
+            source.add(f"{self._out}.extend({made})")
+            source.indent(f"if len({made}) != len({values}):")
+            source.add(f"del {self._out}[len({self._out}) - len({made}):]")
+            source.indent(f"for {item} in {values}:")
+            self.struct(layout, item)
+            self._flush()
+            source.dedent(2)
         if self._in_steps:
-            self._step(f"len({values})")
+            self._step(f"len({values})" if not texts else f"{len(plain)} * len({values})")
             source.dedent()
         return True
 
+    def _row(self, layout: Layout, plain: Sequence[VersionField], item: str) -> _Run:
+        """The numbers of a struct whose texts are empty."""
+        outer, self._run = self._run, _Run()
+        for each in plain:
+            if each.field.kind is Kind.STRING:
+                self.constant("B" if layout.is_flexible else "h", int(layout.is_flexible))
+            else:
+                self._field(layout, each, f"{item}.{each.field.attribute}")
+        if layout.is_flexible:
+            self.no_tags()
+        run, self._run = self._run, outer
+        return run
 
-def _batched(rows: Sequence[object]) -> Iterator[Sequence[object]]:
+
+def _misfit_in_row(run: _Run, values: str, item: str) -> Explain:
+    """Which number of a row does not fit."""
+
+    def explain(scope: Scope, fault: Exception) -> CoordinatorSimError:
+        for each in scope[values]:
+            try:
+                struct.pack(">" + run.code, *(eval(one, {item: each}) for one in run.values))  # noqa: S307 - our own source
+            except struct.error as error:
+                return run.explain({**scope, item: each}, error)
+        raise fault
+
+    return explain
+
+
+def _batched(rows: Sequence[object]) -> Iterable[Sequence[object]]:
+    """The rows, or parts of them where they are many."""
+    if len(rows) <= _BATCH:
+        return (rows,)
     return (rows[at : at + _BATCH] for at in range(0, len(rows), _BATCH))
-
-
-def _is_no_number(field: Field) -> bool:
-    """Whether a field has no fixed place among numbers."""
-    return field.kind not in FIXED or field.tag is not None
 
 
 def _long_bytes(size: int, _field: str) -> bytes:
