@@ -88,13 +88,13 @@ def invalid_form(runtime: Runtime, request: OneGroupRequest, api_version: int) -
     """The refusal of a heartbeat whose own fields are invalid; None for a valid request."""
     if not runtime.is_active:
         return None
-    if isinstance(request, ConsumerGroupHeartbeatRequest):
+    if type(request) is ConsumerGroupHeartbeatRequest:
         fault = invalid_heartbeat(request, api_version, runtime.config)
         return None if fault is None else refused(ConsumerGroupHeartbeatResponse, fault)
-    if isinstance(request, ShareGroupHeartbeatRequest):
+    if type(request) is ShareGroupHeartbeatRequest:
         fault = invalid_share_heartbeat(request)
         return None if fault is None else refused(ShareGroupHeartbeatResponse, fault)
-    if isinstance(request, StreamsGroupHeartbeatRequest):
+    if type(request) is StreamsGroupHeartbeatRequest:
         refusal = invalid_streams_heartbeat(request, runtime.profile)
         return None if refusal is None else refused(StreamsGroupHeartbeatResponse, refusal)
     return None

@@ -8,6 +8,7 @@ Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetC
 from coordinator_sim.coordinator.commit_validation import validate_commit
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.epoch_offsets import commit_refusal, fetch_refusal
+from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.offset_store import OffsetStore
@@ -69,11 +70,11 @@ def _validate(
         if api_version >= _NOT_FOUND_VERSION:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.ILLEGAL_GENERATION
-    if isinstance(group, ConsumerGroup | StreamsGroup):
-        return commit_refusal(runtime, group, request, api_version)
+    if isinstance(group, Group):
+        return validate_commit(runtime, request, group)
     if isinstance(group, ShareGroup):
         return ErrorCode.GROUP_ID_NOT_FOUND
-    return validate_commit(runtime, request, group)
+    return commit_refusal(runtime, group, request, api_version)
 
 
 def fetch_group(
@@ -90,11 +91,12 @@ def fetch_group(
     committed = LATEST if require_stable else partition.high_watermark
     store = partition.offsets
     group = partition.group_as_of(wanted.group_id, committed)
-    if isinstance(group, ConsumerGroup | StreamsGroup):
+    is_visible = isinstance(group, Group)
+    if not is_visible and isinstance(group, ConsumerGroup | StreamsGroup):
         error = fetch_refusal(group, wanted, committed)
         if error is not NO_ERROR:
             return OffsetFetchResponseGroup(group_id=wanted.group_id, error_code=error)
-    is_visible = group is not None and not isinstance(group, ShareGroup)
+        is_visible = True
     # An open transaction shows to those only who ask for stable offsets.
     is_open = require_stable and store.has_open_transactions(wanted.group_id)
     if wanted.topics is not None:

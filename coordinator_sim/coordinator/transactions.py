@@ -6,14 +6,13 @@ Source: kafka trunk, GroupCoordinatorService.commitTransactionalOffsets and comp
 OffsetMetadataManager.commitTransactionalOffset, CoordinatorContext.completeTransaction.
 """
 
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.effects import Follow
 from coordinator_sim.coordinator.epoch_offsets import txn_commit_refusal
+from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import commit_records
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.txn_validation import validate_txn_member
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.kafka.errors import ErrorCode
@@ -61,11 +60,11 @@ def _validate(
             return ErrorCode.ILLEGAL_GENERATION
         create_group(runtime, partition, request.group_id)
         return ErrorCode.NONE
-    if isinstance(group, ConsumerGroup | StreamsGroup):
-        return txn_commit_refusal(runtime, group, request, api_version)
+    if isinstance(group, Group):
+        return validate_txn_member(group, request)
     if isinstance(group, ShareGroup):
         return ErrorCode.GROUP_ID_NOT_FOUND
-    return validate_txn_member(group, request)
+    return txn_commit_refusal(runtime, group, request, api_version)
 
 
 def handle_complete(
