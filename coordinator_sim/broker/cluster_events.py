@@ -43,5 +43,6 @@ class ClusterEvents:
 
     def touched(self, place: tuple[str, int]) -> None:
         """Tell the listeners of `readable` about a partition."""
+        topic, partition = place
         for listener in self.readable:
-            listener(*place)
+            listener(topic, partition)

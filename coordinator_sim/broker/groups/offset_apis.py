@@ -62,7 +62,7 @@ class OffsetApis:
         old_offsets: Takes those of version 0.
     """
 
-    __slots__ = ("_access", "_old_offsets", "_profile", "_topics")
+    __slots__ = ("_access", "_maps", "_old_offsets", "_profile", "_rearranges", "_topics")
 
     def __init__(
         self, topics: Topics, access: Access, profile: Profile, old_offsets: ZooKeeperOffsets
@@ -70,6 +70,8 @@ class OffsetApis:
         self._topics = topics
         self._access = access
         self._profile = profile
+        self._maps = profile.offset_maps
+        self._rearranges = self._maps.rearranges
         self._old_offsets = old_offsets
 
     # -- the APIs --------------------------------------------------------------------------
@@ -81,11 +83,11 @@ class OffsetApis:
             return answered(OffsetCommitResponse(topics=_all_refused(request.topics, error)))
         by_id = context.api_version >= COMMIT_TOPIC_IDS
         kept, refused = self._check(request.topics, context, by_id=by_id)
-        maps = self._profile.offset_maps
+        maps = self._maps
         passed = replace(request, topics=requested(maps, kept, request.topics)) if kept else None
         if passed is not None and context.api_version == 0:
             return answered(self._commit_of_old(request, passed.topics, refused))
-        if passed is not None and not refused and not maps.rearranges:
+        if passed is not None and not refused and not self._rearranges:
             return EdgeResult(passed)
         return EdgeResult(passed, partial(_merge_commit, maps, refused, by_id))
 
@@ -120,7 +122,7 @@ class OffsetApis:
         knows_loading = context.api_version >= _LOADING_UNDERSTOOD
         return EdgeResult(
             passed,
-            partial(_merge_txn_commit, self._profile.offset_maps, refused, by_id, knows_loading),
+            partial(_merge_txn_commit, self._maps, refused, by_id, knows_loading),
         )
 
     def delete(self, request: OffsetDeleteRequest, context: RequestContext) -> EdgeResult:
@@ -139,7 +141,7 @@ class OffsetApis:
                 kept.append(OffsetDeleteRequestTopic(topic.name, good))
         return EdgeResult(
             replace(request, topics=tuple(kept)),
-            partial(_merge_delete, self._profile.offset_maps, refused),
+            partial(_merge_delete, self._maps, refused),
         )
 
     # -- checks ----------------------------------------------------------------------------
@@ -168,37 +170,34 @@ class OffsetApis:
         """Part the topics into what the coordinator is to see and what is refused."""
         kept: list[OffsetCommitRequestTopic] = []
         refused: Refused = []
+        checks_partitions = self._profile.commit_checks_partitions
         for asked in topics:
             topic = self._named(asked) if by_id else asked
+            name, partitions = topic.name, topic.partitions
             error = ErrorCode.UNKNOWN_TOPIC_ID
-            if topic.name or not by_id:
-                error = self._topic_error(topic.name, context)
+            if name or not by_id:
+                error = self._topic_error(name, context)
             if error is not ErrorCode.NONE:
                 refused.append(_refusal(topic, error))
                 continue
-            known = self._partitions(topic.name)
-            missing = [
-                p for p in topic.partitions if known is not None and p.partition_index not in known
-            ]
-            if missing and known is not None:
-                bad = replace(topic, partitions=tuple(missing))
-                refused.append(_refusal(bad, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-                good = tuple(p for p in topic.partitions if p.partition_index in known)
-                topic = replace(topic, partitions=good)
-            if topic.partitions:
-                kept.append(self._with_id(topic))
+            found = self._topics.get(name)
+            if found is not None and checks_partitions:
+                count = found.partition_count
+                good = tuple([p for p in partitions if 0 <= p.partition_index < count])
+                if len(good) < len(partitions):
+                    missing = tuple(p for p in partitions if not 0 <= p.partition_index < count)
+                    bad = replace(topic, partitions=missing)
+                    refused.append(_refusal(bad, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+                    partitions = good
+            if partitions:
+                topic_id = topic.topic_id if found is None else found.topic_id
+                kept.append(OffsetCommitRequestTopic(name, topic_id, partitions))
         return tuple(kept), refused
 
     def _named(self, topic: OffsetCommitRequestTopic) -> OffsetCommitRequestTopic:
         """The topic with the name that its id has, if any."""
         name = self._topics.name_of(topic.topic_id)
         return topic if name is None else replace(topic, name=name)
-
-    def _with_id(self, topic: OffsetCommitRequestTopic) -> OffsetCommitRequestTopic:
-        topic_id = self._topics.id_of(topic.name)
-        if topic_id is None:
-            return topic
-        return OffsetCommitRequestTopic(topic.name, partitions=topic.partitions, topic_id=topic_id)
 
     def _part_deletions(
         self, topic: OffsetDeleteRequestTopic, context: RequestContext

@@ -106,7 +106,7 @@ class OffsetsTopic:
         hosted = self._hosted
         if hosted.append_failure is not ErrorCode.NONE:
             return hosted.append_failure
-        if (broker_id, batch.partition) in self._apart:
+        if self._apart and (broker_id, batch.partition) in self._apart:
             return ErrorCode.NONE
         place = (OFFSETS_TOPIC, batch.partition)
         state = hosted.image.partition(*place)
@@ -122,7 +122,7 @@ class OffsetsTopic:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if hosted.before_append is not None:
                 hosted.before_append(place)
-            form = self._form_at(state.leader_epoch)
+            form = self._forms.get(state.leader_epoch) or self._form_at(state.leader_epoch)
             error = log.append_batch(batch, now_ms=batch.timestamp_ms, form=form)
         except OSError as failure:
             self._medium_failed(place, failure)
@@ -195,10 +195,8 @@ class OffsetsTopic:
         self._medium_failed((OFFSETS_TOPIC, partition), failure)
 
     def _form_at(self, leader_epoch: int) -> BatchForm:
-        form = self._forms.get(leader_epoch)
-        if form is None:
-            form = structs.replace(self._form, leader_epoch=leader_epoch)
-            self._forms[leader_epoch] = form
+        form = structs.replace(self._form, leader_epoch=leader_epoch)
+        self._forms[leader_epoch] = form
         return form
 
 

@@ -115,8 +115,9 @@ class Shares:
                 broker.switched_off(self._cluster.latest)
 
     def _readable(self, topic: str, partition: int) -> None:
-        for broker in self._moving():
-            broker.readable((topic, partition), self._cluster.latest)
+        if self._brokers:
+            for broker in self._moving():
+                broker.readable((topic, partition), self._cluster.latest)
 
     def _leader_changed(self, topic: str, partition: int, now: Instants) -> None:
         state = self._cluster.hosted.image.topics.get(topic)

@@ -33,8 +33,8 @@ _CLASSIC_VALUE: Final = 3
 """Version of a value with a leader epoch."""
 _FLEXIBLE_VALUE: Final = 4
 """Version of a value with the topic's id."""
-_PLAIN_SIZE: Final = 24
-_WITH_ID_SIZE: Final = 42
+_FIXED_SIZE: Final = 22
+"""Of a value: its version, offset, leader epoch and timestamp."""
 
 
 class _Shape(Struct, frozen=True):
@@ -44,17 +44,17 @@ class _Shape(Struct, frozen=True):
         pack: Packs a whole record.
         front: What stands before the record's offset delta.
         key: What stands from there to the key's partition.
-        size: Of the value, doubled as Kafka's varints are.
-        metadata: How no metadata is said.
-        end: What follows the commit's timestamp.
+        value: What stands from there to the offset.
+        metadata: How no metadata is said, between the leader epoch and the commit's timestamp.
+        end: What follows the timestamp.
     """
 
     pack: Callable[..., bytes]
     front: bytes
     key: bytes
-    size: int
-    metadata: int
-    end: tuple[int | bytes, ...]
+    value: bytes
+    metadata: bytes
+    end: bytes
 
 
 def usual_commit_records(batch: LogBatch) -> bytes | None:
@@ -64,7 +64,7 @@ def usual_commit_records(batch: LogBatch) -> bytes | None:
     rows: list[bytes] = []
     group_id = topic = ""
     topic_id = b""
-    version = -1
+    version = time_ms = -1
     for record, delta in zip(batch.records, _DELTAS, strict=False):
         named, value = record.key, record.value
         if type(named) is not OffsetCommitKey or type(value) is not OffsetCommitValue:
@@ -76,28 +76,17 @@ def usual_commit_records(batch: LogBatch) -> bytes | None:
             or named.group is not group_id
             or record.value_version != version
             or value.topic_id is not topic_id
+            or value.commit_timestamp != time_ms
         ):
-            group_id, topic = named.group, named.topic
-            version, topic_id = record.value_version, value.topic_id
+            group_id, topic, version = named.group, named.topic, record.value_version
+            topic_id, time_ms = value.topic_id, value.commit_timestamp
             shape = _shape(group_id, topic, version, topic_id)
             if shape is None:
                 return None
-            pack, front, key, end = shape.pack, shape.front, shape.key, shape.end
-            size, metadata = shape.size, shape.metadata
+            pack, front, key, start = shape.pack, shape.front, shape.key, shape.value
+            end = shape.metadata + time_ms.to_bytes(8, "big", signed=True) + shape.end
         rows.append(
-            pack(
-                front,
-                delta,
-                key,
-                named.partition,
-                size,
-                version,
-                value.offset,
-                value.leader_epoch,
-                metadata,
-                value.commit_timestamp,
-                *end,
-            )
+            pack(front, delta, key, named.partition, start, value.offset, value.leader_epoch, end)
         )
     return b"".join(rows)
 
@@ -105,20 +94,18 @@ def usual_commit_records(batch: LogBatch) -> bytes | None:
 @lru_cache(maxsize=16_384)
 def _shape(group_id: str, topic: str, version: int, topic_id: bytes) -> _Shape | None:
     """The form of a topic's records; None for a version that has another."""
-    has_id = version == _FLEXIBLE_VALUE and topic_id != ZERO_UUID
-    end: tuple[int | bytes, ...]
-    if version == _CLASSIC_VALUE:
-        code, metadata, end = "hqB", 0, (0,)
-    elif has_id:
-        code, metadata, end = "Bq3s16sB", 1, (_ID_TAG, topic_id, 0)
-    elif version == _FLEXIBLE_VALUE:
-        code, metadata, end = "BqBB", 1, (0, 0)
-    else:
+    if version not in {_CLASSIC_VALUE, _FLEXIBLE_VALUE}:
         return None
+    metadata, end = b"\x00\x00", b""
+    if version == _FLEXIBLE_VALUE:
+        metadata, end = b"\x01", b"\x00" if topic_id == ZERO_UUID else _ID_TAG + topic_id
     named = _KEY_START + string_bytes(group_id) + string_bytes(topic)
     key = varint_bytes(len(named) + 4) + named
-    value_size = _WITH_ID_SIZE if has_id else _PLAIN_SIZE
+    value_size = _FIXED_SIZE + len(metadata) + len(end)
+    value = varint_bytes(value_size) + version.to_bytes(2, "big")
     size = len(_AT_BATCH_TIME) + 1 + len(key) + 4 + 1 + value_size + 1
     front = varint_bytes(size) + _AT_BATCH_TIME
-    row = struct.Struct(f">{len(front)}ss{len(key)}siBhqi{code}")
-    return _Shape(row.pack, front, key, 2 * value_size, metadata, end)
+    # No headers follow the value.
+    end += b"\x00"
+    row = f">{len(front)}ss{len(key)}si{len(value)}sqi{len(metadata) + 8 + len(end)}s"
+    return _Shape(struct.Struct(row).pack, front, key, value, metadata, end)
