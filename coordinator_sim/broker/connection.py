@@ -129,7 +129,8 @@ class Connection:
             self._waiting_bytes += len(frame)
             return
         self._work_on(frame, now)
-        self._cluster.go_on(now)
+        if self._cluster.jobs.unmuted:
+            self._cluster.go_on(now)
 
     def answered(self, frame: bytes | None) -> None:
         """The answer to the request at work has come; what waits behind it is next."""

@@ -119,7 +119,7 @@ class OffsetStore:
             elif producer_id != NO_PRODUCER_ID:
                 self.put(key, (value, offset), producer_id)  # type: ignore[arg-type]
             else:
-                if topic != key.topic or group_id != key.group:
+                if topic is not key.topic or group_id is not key.group:
                     group_id, topic = key.group, key.topic
                     table = self._partitions_of(self._groups, key)
                     entries = table.entries

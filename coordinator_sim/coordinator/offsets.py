@@ -147,8 +147,11 @@ def _read_topic(
         stored = None if find is None else find(index)
         if stored is None or (names_id and _is_of_another(stored[0].topic_id, topic.topic_id)):
             offsets.append(OffsetFetchResponsePartitions(index, committed_offset=-1))
-        else:
-            offsets.append(_fetched(index, stored[0]))
+            continue
+        value = stored[0]
+        offsets.append(
+            OffsetFetchResponsePartitions(index, value.offset, value.leader_epoch, value.metadata)
+        )
     return OffsetFetchResponseTopics(topic.name, partitions=tuple(offsets))
 
 

@@ -156,7 +156,9 @@ class WireProtocol(asyncio.Protocol):
         if self._held is not None:
             self._received += data
             return
-        if not (self._received or connection.is_full) and self._is_one_frame(connection, data):
+        length = len(data) - _LENGTH_BYTES
+        is_one = length == int.from_bytes(data[:_LENGTH_BYTES], "big") and not self._received
+        if is_one and length <= connection.max_frame_bytes and not connection.is_full:
             connection.received(data[_LENGTH_BYTES:], self._host.now())
         else:
             self._received += data
@@ -249,10 +251,6 @@ class WireProtocol(asyncio.Protocol):
             self._continue_reading()
 
     # -- frames ----------------------------------------------------------------------------
-
-    def _is_one_frame(self, connection: Connection, data: bytes) -> bool:
-        length = int.from_bytes(data[:_LENGTH_BYTES], "big")
-        return len(data) == length + _LENGTH_BYTES and length <= connection.max_frame_bytes
 
     def _take_frames(self, connection: Connection) -> None:
         """Work on whole requests, until one is missing bytes or too many wait for answers.

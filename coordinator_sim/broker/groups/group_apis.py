@@ -132,17 +132,17 @@ class GroupApis:
         self, request: GroupRequest, context: RequestContext, now_ms: int
     ) -> CoordinatorResult:
         """Handle a request; the result is complete and needs no `pass_on`."""
-        if type(request) in self._unchecked and self._access.authorizer is None:
-            return self.pass_on(self._coordinator.handle(request, context, now_ms))
-        passage = self._checks[type(request)](request, context)
-        if passage.request is None:
-            finish = cast("Finish", passage.finish)
-            return CoordinatorResult(replies=(Reply(context.token, finish(None)),))
-        if passage.finish is not None:
-            self._finishes[context.token] = passage.finish
-        if passage.create is not None:
-            self._creations[context.token] = passage.create
-        result = self._coordinator.handle(passage.request, context, now_ms)
+        if type(request) not in self._unchecked or self._access.authorizer is not None:
+            passage = self._checks[type(request)](request, context)
+            if passage.request is None:
+                finish = cast("Finish", passage.finish)
+                return CoordinatorResult(replies=(Reply(context.token, finish(None)),))
+            request = passage.request
+            if passage.finish is not None:
+                self._finishes[context.token] = passage.finish
+            if passage.create is not None:
+                self._creations[context.token] = passage.create
+        result = self._coordinator.handle(request, context, now_ms)
         return self.pass_on(result) if self._finishes or self._creations else result
 
     def pass_on(self, result: CoordinatorResult) -> CoordinatorResult:

@@ -76,8 +76,9 @@ class FetchApi:
         by_id = context.api_version >= COMMIT_TOPIC_IDS
         maps = self._profile.offset_maps
         if self._access.is_open and not by_id:
-            rearrange = partial(_rearranged, maps, request, context.api_version)
-            return EdgeResult(request, rearrange if maps.rearranges else None)
+            if not maps.rearranges:
+                return EdgeResult(request)
+            return EdgeResult(request, partial(_rearranged, maps, request, context.api_version))
         checked = [self._check_group(group, context, by_id=by_id) for group in request.groups]
         asked = tuple(group.asked for group in checked if group.asked is not None)
         passed = replace(request, groups=asked) if asked else None
