@@ -32,6 +32,7 @@ MAX_REQUEST_BYTES: Final = 104_857_600
 
 _START: Final = struct.Struct(">hhi")
 _APIS: Final = {int(api): api for api in ApiKey}
+_CONTROLLED_SHUTDOWN: Final = ApiKey.CONTROLLED_SHUTDOWN
 
 
 class Connection:
@@ -244,7 +245,7 @@ class Connection:
         if api is None or span is None:
             self.ended(f"a request of API {api_key}, which is not offered")
             return
-        if api is ApiKey.CONTROLLED_SHUTDOWN:
+        if api is _CONTROLLED_SHUTDOWN:
             # QUIRK: 0.10.2 offers version 1, and reads any: with a client id from 1 on.
             # Source: kafka 0.10.2, ControlledShutdownRequest.readFrom.
             version, span = min(max(version, 0), 1), (0, 1)

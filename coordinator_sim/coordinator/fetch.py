@@ -10,9 +10,9 @@ from typing import Protocol
 
 from coordinator_sim.coordinator.refusals import fetch_error
 from coordinator_sim.coordinator.runtime import (
+    ACTIVE,
     Effect,
     Partition,
-    PartitionState,
     Runtime,
     partition_error,
 )
@@ -67,7 +67,7 @@ class FetchUnderWay:
         waits = stable and runtime.profile.has_coordinator_runtime
         for index, wanted in enumerate(self._request.groups):
             partition = runtime.partitions.get(runtime.partition_index(wanted.group_id))
-            if partition is None or partition.state is not PartitionState.ACTIVE:
+            if partition is None or partition.state is not ACTIVE:
                 error = partition_error(partition, runtime.profile)
                 self.found(
                     index, OffsetFetchResponseGroup(group_id=wanted.group_id, error_code=error)

@@ -8,7 +8,7 @@ Source: kafka trunk, core/.../log/UnifiedLog.scala; core/.../cluster/Partition.s
 from typing import Final
 
 from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.log import contract, log_values
 from coordinator_sim.log.arrivals import Arrival, Checked, Ending
 from coordinator_sim.log.batch_checks import prepared, stamped
@@ -337,7 +337,7 @@ class LogWriter:
         self._batch_count += 1
         if self._batch_count >= self._batch_limit:
             self._forget_superseded()
-        return ErrorCode.NONE
+        return NO_ERROR
 
     def _forget_superseded(self) -> None:
         """Drop superseded batches, each time their number has doubled."""
@@ -389,7 +389,7 @@ class LogWriter:
             self._write(log_values.Prepared(data=data, spans=(span,)), now_ms)
         else:
             self._write_marker(data, span, marker, now_ms)
-        return ErrorCode.NONE
+        return NO_ERROR
 
     def append_marker(
         self,

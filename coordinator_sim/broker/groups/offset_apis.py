@@ -20,7 +20,7 @@ from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.broker.security.access import Access, EdgeResult, answered
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType
 from coordinator_sim.kafka.context import RequestContext
-from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.offset_maps import OffsetMaps
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.offset_commit import (
@@ -48,6 +48,10 @@ COMMIT_TOPIC_IDS: Final = 10
 """OffsetCommit and OffsetFetch name topics by id from this version on."""
 _TXN_TOPIC_IDS: Final = 6
 _LOADING_UNDERSTOOD: Final = 2
+# Members of enumerations under names of their own, for the path of every commit.
+_READ: Final = Operation.READ
+_GROUP: Final = ResourceType.GROUP
+_TOPIC: Final = ResourceType.TOPIC
 
 Refused = list[OffsetCommitResponseTopic]
 """What is not handed to the coordinator, in the order of the request; a topic may stand twice."""
@@ -79,14 +83,16 @@ class OffsetApis:
     def commit(self, request: OffsetCommitRequest, context: RequestContext) -> EdgeResult:
         """OffsetCommit. There is no error of the whole: each partition has the group's."""
         error = self._commit_error(request, context)
-        if error is not ErrorCode.NONE:
+        if error is not NO_ERROR:
             return answered(OffsetCommitResponse(topics=_all_refused(request.topics, error)))
         by_id = context.api_version >= COMMIT_TOPIC_IDS
         kept, refused = self._check(request.topics, context, by_id=by_id)
         maps = self._maps
-        passed = replace(request, topics=requested(maps, kept, request.topics)) if kept else None
-        if passed is not None and context.api_version == 0:
-            return answered(self._commit_of_old(request, passed.topics, refused))
+        if kept and self._rearranges:
+            kept = requested(maps, kept, request.topics)
+        if kept and context.api_version == 0:
+            return answered(self._commit_of_old(request, kept, refused))
+        passed = replace(request, topics=kept) if kept else None
         if passed is not None and not refused and not self._rearranges:
             return EdgeResult(passed)
         return EdgeResult(passed, partial(_merge_commit, maps, refused, by_id))
@@ -114,7 +120,7 @@ class OffsetApis:
     def txn_commit(self, request: TxnOffsetCommitRequest, context: RequestContext) -> EdgeResult:
         """TxnOffsetCommit, which asks for the right to the transactional id too."""
         error = self._txn_commit_error(request, context)
-        if error is not ErrorCode.NONE:
+        if error is not NO_ERROR:
             return answered(TxnOffsetCommitResponse(topics=_all_refused(request.topics, error)))
         by_id = context.api_version >= _TXN_TOPIC_IDS
         kept, refused = self._check(request.topics, context, by_id=by_id)
@@ -128,7 +134,7 @@ class OffsetApis:
     def delete(self, request: OffsetDeleteRequest, context: RequestContext) -> EdgeResult:
         """OffsetDelete. The coordinator is asked even if no partition is left."""
         group_id = request.group_id
-        if not self._access.allows(context, Operation.DELETE, ResourceType.GROUP, group_id):
+        if not self._access.allows(context, Operation.DELETE, _GROUP, group_id):
             error = ErrorCode.GROUP_AUTHORIZATION_FAILED
             return answered(OffsetDeleteResponse(error_code=error))
         kept: list[OffsetDeleteRequestTopic] = []
@@ -147,11 +153,11 @@ class OffsetApis:
     # -- checks ----------------------------------------------------------------------------
 
     def _commit_error(self, request: OffsetCommitRequest, context: RequestContext) -> ErrorCode:
-        if not self._access.allows(context, Operation.READ, ResourceType.GROUP, request.group_id):
+        if not self._access.allows(context, _READ, _GROUP, request.group_id):
             return ErrorCode.GROUP_AUTHORIZATION_FAILED
         if request.group_instance_id is not None and not self._profile.static_membership:
             return ErrorCode.UNSUPPORTED_VERSION
-        return ErrorCode.NONE
+        return NO_ERROR
 
     def _txn_commit_error(
         self, request: TxnOffsetCommitRequest, context: RequestContext
@@ -160,9 +166,9 @@ class OffsetApis:
         transactional_id = request.transactional_id
         if not allows(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        if not allows(context, Operation.READ, ResourceType.GROUP, request.group_id):
+        if not allows(context, _READ, _GROUP, request.group_id):
             return ErrorCode.GROUP_AUTHORIZATION_FAILED
-        return ErrorCode.NONE
+        return NO_ERROR
 
     def _check(
         self, topics: Iterable[OffsetCommitRequestTopic], context: RequestContext, *, by_id: bool
@@ -174,10 +180,9 @@ class OffsetApis:
         for asked in topics:
             topic = self._named(asked) if by_id else asked
             name, partitions = topic.name, topic.partitions
-            error = ErrorCode.UNKNOWN_TOPIC_ID
-            if name or not by_id:
-                error = self._topic_error(name, context)
-            if error is not ErrorCode.NONE:
+            is_named = bool(name) or not by_id
+            error = self._topic_error(name, context) if is_named else ErrorCode.UNKNOWN_TOPIC_ID
+            if error is not NO_ERROR:
                 refused.append(_refusal(topic, error))
                 continue
             found = self._topics.get(name)
@@ -204,7 +209,7 @@ class OffsetApis:
     ) -> tuple[tuple[OffsetDeleteRequestPartition, ...], tuple[OffsetDeleteResponsePartition, ...]]:
         """The partitions of a topic that exist, and the outcomes of the others."""
         error = self._topic_error(topic.name, context)
-        if error is not ErrorCode.NONE:
+        if error is not NO_ERROR:
             return (), tuple(
                 OffsetDeleteResponsePartition(each.partition_index, error)
                 for each in topic.partitions
@@ -224,12 +229,12 @@ class OffsetApis:
         exists = self._topics.exists(name)
         if self._profile.conceals_topics:
             # Source: kafka 0.10.2, KafkaApis.handleOffsetCommitRequest.
-            exists = exists and allows(context, Operation.DESCRIBE, ResourceType.TOPIC, name)
+            exists = exists and allows(context, Operation.DESCRIBE, _TOPIC, name)
             if not exists:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if not allows(context, Operation.READ, ResourceType.TOPIC, name):
+        if not allows(context, _READ, _TOPIC, name):
             return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return ErrorCode.NONE if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return NO_ERROR if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def _partitions(self, name: str) -> range | None:
         """The partitions of a topic that exists; None where nobody looks at their numbers."""
@@ -319,7 +324,7 @@ def _merge_delete(
 ) -> Response:
     """The refusals, then the outcomes; an error of the group takes the place of everything."""
     answer = cast("OffsetDeleteResponse", response)
-    if answer.error_code is not ErrorCode.NONE:
+    if answer.error_code is not NO_ERROR:
         return answer
     if maps.rearranges:
         return OffsetDeleteResponse(topics=answered_delete((*refused, *answer.topics)))

@@ -15,7 +15,7 @@ from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.errors import WireFormatError
-from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.log.format.consumer_records import typed
@@ -104,18 +104,18 @@ class OffsetsTopic:
     def append(self, broker_id: int, batch: LogBatch) -> ErrorCode:
         """Store a batch, or say why not; a leader that was deposed stores nothing."""
         hosted = self._hosted
-        if hosted.append_failure is not ErrorCode.NONE:
+        if hosted.append_failure is not NO_ERROR:
             return hosted.append_failure
         if self._apart and (broker_id, batch.partition) in self._apart:
-            return ErrorCode.NONE
+            return NO_ERROR
         place = (OFFSETS_TOPIC, batch.partition)
         state = hosted.image.partition(*place)
         if state is None or state.leader_id != broker_id:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not batch.records and batch.marker is None:
-            return ErrorCode.NONE
+            return NO_ERROR
         if len(state.isr) > 1 and self._does_read_fail(broker_id, batch.partition):
-            return ErrorCode.NONE
+            return NO_ERROR
         try:
             log = self._log_of(*place)
             if log is None:
@@ -220,4 +220,4 @@ class BrokerPartitionWriter:
 
     def takes_unacknowledged(self, batch: LogBatch) -> bool:
         """Write the batch; False where it could not be written."""
-        return self._topic.append(self._broker_id, batch) is ErrorCode.NONE
+        return self._topic.append(self._broker_id, batch) is NO_ERROR

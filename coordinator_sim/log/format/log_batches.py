@@ -79,7 +79,7 @@ def encode_batch(batch: LogBatch, form: BatchForm = DEFAULT_FORM) -> bytes:
         return encode_record_batch(_marker_batch(batch, batch.marker, form))
     if not batch.records:
         raise ValueError(f"the batch at offset {batch.base_offset} has no record to write")
-    if form.magic == CURRENT_MAGIC and form.compression is Compression.NONE:
+    if form.magic == CURRENT_MAGIC and not form.compression:
         usual = usual_commit_records(batch)
         if usual is not None:
             return _framed(batch, form, usual)
