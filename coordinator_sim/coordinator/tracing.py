@@ -30,12 +30,14 @@ from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
 )
-from coordinator_sim.messages.offset_fetch import OffsetFetchResponse
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
 from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from coordinator_sim.trace.events import Event, OffsetEntry
+
+_TRACED_WHEN_ANSWERED: Final = frozenset({OffsetCommitRequest, OffsetFetchRequest})
 
 
 class Trace(EpochTrace, Protocol):
@@ -46,6 +48,8 @@ class Trace(EpochTrace, Protocol):
 
 def trace_request(trace: Trace, request: GroupRequest, context: RequestContext) -> None:
     """Emit an event for a request that changes membership; commits emit when answered."""
+    if type(request) in _TRACED_WHEN_ANSWERED:
+        return
     if isinstance(request, EpochHeartbeat):
         trace_heartbeat_request(trace, request, context)
         return

@@ -24,8 +24,8 @@ _LOG: Final = logging.getLogger(__name__)
 _LENGTH_BYTES: Final = 4
 FRAMES_A_TURN: Final = 100
 """Requests handled per connection before yielding to the event loop."""
-TURN_S: Final = 0.01
-"""Seconds that a connection may handle requests before it yields to the event loop."""
+TURN_MS: Final = 10
+"""Wall time that a connection may handle requests before it yields to the event loop."""
 
 
 class Host(Protocol):
@@ -260,8 +260,8 @@ class WireProtocol(asyncio.Protocol):
         buffer = self._received
         start = 0
         left = FRAMES_A_TURN
-        loop = asyncio.get_running_loop()
-        ends_at = loop.time() + TURN_S
+        now = self._host.now()
+        ends_at_ms = now.wall_ms + TURN_MS
         while len(buffer) - start >= _LENGTH_BYTES and self.is_open:
             length = int.from_bytes(buffer[start : start + _LENGTH_BYTES], "big", signed=True)
             most = connection.max_frame_bytes
@@ -274,14 +274,15 @@ class WireProtocol(asyncio.Protocol):
             if connection.is_full:
                 self._stop_reading()
                 break
-            if left == 0 or loop.time() >= ends_at:
+            if left == 0 or now.wall_ms >= ends_at_ms:
                 self._stop_reading()
-                loop.call_soon(self._continue_reading)
+                asyncio.get_running_loop().call_soon(self._continue_reading)
                 break
             left -= 1
             frame = bytes(buffer[start + _LENGTH_BYTES : end])
             start = end
-            connection.received(frame, self._host.now())
+            connection.received(frame, now)
+            now = self._host.now()
         del buffer[:start]
 
     @property

@@ -58,7 +58,7 @@ class FetchApi:
         old_offsets: Offsets of version 0 commits.
     """
 
-    __slots__ = ("_access", "_old_offsets", "_profile", "_topics")
+    __slots__ = ("_access", "_old_offsets", "_profile", "_rearranges", "_topics")
 
     def __init__(
         self, topics: Topics, access: Access, profile: Profile, old_offsets: ZooKeeperOffsets
@@ -66,6 +66,7 @@ class FetchApi:
         self._topics = topics
         self._access = access
         self._profile = profile
+        self._rearranges = profile.offset_maps.rearranges
         self._old_offsets = old_offsets
 
     def fetch(self, request: OffsetFetchRequest, context: RequestContext) -> EdgeResult:
@@ -74,10 +75,10 @@ class FetchApi:
             group = self._fetch_of_old(request.groups[0], context)
             return answered(OffsetFetchResponse(groups=(group,)))
         by_id = context.api_version >= COMMIT_TOPIC_IDS
-        maps = self._profile.offset_maps
         if self._access.is_open and not by_id:
-            if not maps.rearranges:
+            if not self._rearranges:
                 return EdgeResult(request)
+            maps = self._profile.offset_maps
             return EdgeResult(request, partial(_rearranged, maps, request, context.api_version))
         checked = [self._check_group(group, context, by_id=by_id) for group in request.groups]
         asked = tuple(group.asked for group in checked if group.asked is not None)
