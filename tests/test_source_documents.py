@@ -12,11 +12,7 @@ from msgspec import Struct
 
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, profile_named
 from coordinator_sim_conformance.client_cases.case import CLIENTS
-from coordinator_sim_conformance.registry import (
-    all_cases,
-    all_client_cases,
-    all_trogdor_cases,
-)
+from coordinator_sim_conformance.registry import all_cases, all_client_cases, all_trogdor_cases
 from coordinator_sim_conformance.running import (
     Ending,
     Verdict,

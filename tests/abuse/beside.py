@@ -127,9 +127,7 @@ class Healthy:
 def _frame(join: JoinGroupRequest, member_id: str) -> bytes:
     from msgspec.structs import replace
 
-    from coordinator_sim.messages.codec.frames import (
-        encode_request,
-    )
+    from coordinator_sim.messages.codec.frames import encode_request
 
     return encode_request(replace(join, member_id=member_id), 4, correlation_id=0, client_id="test")
 

@@ -103,11 +103,7 @@ class KilledServer:
     def _read_all(self, found: socket.socket) -> list[int]:
         numbers: list[int] = []
         while True:
-            wanted = {
-                "partition": 0,
-                "fetchOffset": len(numbers),
-                "partitionMaxBytes": 1 << 20,
-            }
+            wanted = {"partition": 0, "fetchOffset": len(numbers), "partitionMaxBytes": 1 << 20}
             asked = {
                 "replicaId": -1,
                 "maxWaitMs": 0,

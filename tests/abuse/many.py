@@ -6,10 +6,7 @@ from dataclasses import dataclass
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-    encode_request,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader, encode_request
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame

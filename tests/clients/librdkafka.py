@@ -19,10 +19,7 @@ QUICK: Final = {
 """Of consumers: a rebalance is heard of within 200 ms."""
 _CLASSIC: Final = ("session.timeout.ms", "heartbeat.interval.ms")
 """Settings that are the broker's for members of the new protocol."""
-OLDEST: Final = {
-    "api.version.request": False,
-    "broker.version.fallback": "0.10.2.2",
-}
+OLDEST: Final = {"api.version.request": False, "broker.version.fallback": "0.10.2.2"}
 """What a client that is to suit brokers of all ages may be told of the oldest."""
 
 

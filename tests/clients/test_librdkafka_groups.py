@@ -10,15 +10,7 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaError, Producer, TopicPar
 from coordinator_sim_conformance.wire.links import Link
 from coordinator_sim_conformance.wire.security import Security
 from coordinator_sim_pytest.server import ServedKafka
-from tests.clients.librdkafka import (
-    PATIENCE_S,
-    consumer,
-    owned_by,
-    polled,
-    produce,
-    read,
-    settle,
-)
+from tests.clients.librdkafka import PATIENCE_S, consumer, owned_by, polled, produce, read, settle
 
 PARTITIONS = 6
 EVERY_PROFILE = [

@@ -48,9 +48,7 @@ def test_consumer_over_its_quota_gets_every_record_later(kafka_server: ServedKaf
     limit(kafka_server, "consumer_byte_rate", 2_000.0)
     times_s: list[float] = []
     member = consumer(
-        kafka_server.bootstrap,
-        "g",
-        throttle_cb=lambda event: times_s.append(event.throttle_time),
+        kafka_server.bootstrap, "g", throttle_cb=lambda event: times_s.append(event.throttle_time)
     )
     start_s = time.monotonic()
     member.subscribe(["t"])

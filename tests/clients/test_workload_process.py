@@ -296,10 +296,7 @@ def test_stopped_consumers_leave_their_group_as_kafkas_do(kafka_server: ServedKa
         ({"class": "nonsense"}, "class 'nonsense' is none of those known"),
         (
             spec_of(
-                "ProduceBench",
-                NOBODY,
-                activeTopics={"t": TWO},
-                commonClientConf={"foo.bar": "1"},
+                "ProduceBench", NOBODY, activeTopics={"t": TWO}, commonClientConf={"foo.bar": "1"}
             ),
             'No such configuration property: "foo.bar"',
         ),

@@ -164,9 +164,7 @@ def test_ten_implementations_of_four_hundred_cases_stay_below_a_megabyte() -> No
 
 @pytest.fixture(scope="module", params=SCREENS, ids=[each.name for each in SCREENS])
 def shown(
-    request: pytest.FixtureRequest,
-    chromium: "Browser",
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, chromium: "Browser", tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Shown]:
     """The matrix of a run of ours and one of somebody else's."""
     file = tmp_path_factory.mktemp("matrix") / "matrix.html"

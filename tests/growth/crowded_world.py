@@ -54,12 +54,7 @@ class Line:
         self.frames: list[bytes] = []
         self.closed: str | None = None
         self.connection = Connection(
-            cluster,
-            1,
-            number=number,
-            listener="PLAINTEXT",
-            client_host="/127.0.0.1",
-            output=self,
+            cluster, 1, number=number, listener="PLAINTEXT", client_host="/127.0.0.1", output=self
         )
 
     def write(self, data: bytes) -> None:

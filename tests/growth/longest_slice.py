@@ -210,12 +210,7 @@ def _timers(world: CrowdedWorld) -> Asked:
         before_ms = START_MS + after_ms
 
 
-_NAMES: Final = {
-    "broker_id": "1",
-    "name": WIDE,
-    "group_id:path": CROWD,
-    "partition": "0",
-}
+_NAMES: Final = {"broker_id": "1", "name": WIDE, "group_id:path": CROWD, "partition": "0"}
 _CHANGES: Final = {
     "POST /v1/brokers/{broker_id}/stop": None,
     "POST /v1/brokers/{broker_id}/pause": None,

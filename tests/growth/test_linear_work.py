@@ -43,13 +43,7 @@ def test_newest_versions_cost_linear_work() -> None:
     assert found["asked"] > 500
 
 
-SCALA_APIS = (
-    "OFFSET_COMMIT",
-    "TXN_OFFSET_COMMIT",
-    "OFFSET_DELETE",
-    "OFFSET_FETCH",
-    "LIST_GROUPS",
-)
+SCALA_APIS = ("OFFSET_COMMIT", "TXN_OFFSET_COMMIT", "OFFSET_DELETE", "OFFSET_FETCH", "LIST_GROUPS")
 
 
 @pytest.mark.parametrize("profile", ["2.8", "3.9"])

@@ -17,7 +17,7 @@ BUDGET_MS = 50.0
 """What one slice may take."""
 REVIEWED_MS = {
     # Every filter is answered with every rule: 3,000,000 entries, whose 150 MB are copied at once.
-    "DELETE_ACLS": 160.0,
+    "DELETE_ACLS": 160.0
 }
 """What takes longer, or nearly so, and how long it may take. Entries go; none comes."""
 

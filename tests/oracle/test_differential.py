@@ -42,11 +42,7 @@ def compare(reference: Reference, world: str) -> None:
     except MissingDependencyError as error:
         pytest.skip(str(error))
     plan = Plan(
-        reference=reference,
-        steps=STEPS,
-        seed=SEED,
-        world=world,
-        explanations=read_explanations(),
+        reference=reference, steps=STEPS, seed=SEED, world=world, explanations=read_explanations()
     )
     with LinesProcess(command, folder) as kafka:
         ours = Simulator(reference.profile, has_edge=reference.has_edge)

@@ -27,9 +27,7 @@ def name(request: pytest.FixtureRequest) -> str:
 def kafka(name: str) -> Iterator[LinesProcess]:
     """Kafka's share partition, behind JSON lines."""
     reference = msgspec.structs.replace(
-        REFERENCES[name],
-        harness="shares",
-        main_class="kafka.server.share.ShareOracle",
+        REFERENCES[name], harness="shares", main_class="kafka.server.share.ShareOracle"
     )
     try:
         command, _ = built(reference, print)

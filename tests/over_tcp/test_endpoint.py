@@ -152,11 +152,7 @@ def test_printed_settings_unlock_cases_and_break_none(tmp_path: Path) -> None:
     ],
 )
 def test_case_under_which_an_endpoint_crashes_or_hangs_says_so(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    case_id: str,
-    verdict: Verdict,
-    problem: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case_id: str, verdict: Verdict, problem: str
 ) -> None:
     """A case that begins later is not played, and blames the one before."""
     monkeypatch.setattr("coordinator_sim_conformance.wire.links._TIMEOUT_S", 2.0)

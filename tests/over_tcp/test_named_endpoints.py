@@ -15,11 +15,7 @@ from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_conformance.cli.main import app
 from coordinator_sim_conformance.endpoints.named import NAMED, Named, Started, Variant
 from coordinator_sim_conformance.endpoints.playing import Fleet, asked_by
-from coordinator_sim_conformance.endpoints.process import (
-    Watchdog,
-    ended_how,
-    started,
-)
+from coordinator_sim_conformance.endpoints.process import Watchdog, ended_how, started
 from coordinator_sim_conformance.registry import all_cases
 from coordinator_sim_conformance.running import Ending, Verdict
 from coordinator_sim_conformance.targets.asked import RETENTION_CHECK, misfit

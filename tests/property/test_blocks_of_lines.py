@@ -13,13 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim.ingest.files import LogFileReader
-from coordinator_sim.ingest.ranges import (
-    RangeReading,
-    content_of,
-    events_of,
-    ranges_of,
-    read_range,
-)
+from coordinator_sim.ingest.ranges import RangeReading, content_of, events_of, ranges_of, read_range
 from coordinator_sim.logtext.reading import block_reader
 from coordinator_sim.logtext.reading.block_reader import BlockReader
 from coordinator_sim.logtext.reading.broker_log import BrokerLog

@@ -210,10 +210,7 @@ def test_idle_time_costs_nothing() -> None:
             "latencies or durations are drawn",
         ),
         ({"traces_work": True}, "the trace tells which records are processed"),
-        (
-            {"profile": "0.10.2"},
-            "a group rebalances, or a write waits",
-        ),
+        ({"profile": "0.10.2"}, "a group rebalances, or a write waits"),
     ],
 )
 def test_a_world_that_cannot_be_skipped_exactly_is_not(

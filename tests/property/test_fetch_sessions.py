@@ -54,11 +54,7 @@ class Consumer:
             "sessionEpoch": self.epoch,
             "topics": self._named(
                 [
-                    {
-                        "partition": each,
-                        "fetchOffset": at,
-                        "partitionMaxBytes": partition_max_bytes,
-                    }
+                    {"partition": each, "fetchOffset": at, "partitionMaxBytes": partition_max_bytes}
                     for each, at in changed.items()
                 ]
             ),

@@ -284,11 +284,7 @@ class Transactions(RuleBasedStateMachine):
                 return
         self.count += 1
         offset = self.count
-        partition = {
-            "partitionIndex": 0,
-            "committedOffset": offset,
-            "committedMetadata": "",
-        }
+        partition = {"partitionIndex": 0, "committedOffset": offset, "committedMetadata": ""}
         answer = self.ask(
             (OFFSETS_TOPIC, 0),
             ApiKey.TXN_OFFSET_COMMIT,

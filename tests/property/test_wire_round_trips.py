@@ -76,10 +76,7 @@ def apis(draw: st.DrawFn) -> tuple[ApiKey, int]:
 
 @given(apis(), st.data(), st.integers(-(1 << 31), (1 << 31) - 1), st.none() | TEXT)
 def test_requests_survive(
-    api: tuple[ApiKey, int],
-    data: st.DataObject,
-    correlation_id: int,
-    client_id: str | None,
+    api: tuple[ApiKey, int], data: st.DataObject, correlation_id: int, client_id: str | None
 ) -> None:
     """decode(encode(m)) == m, in bytes with its header and in JSON."""
     key, version = api

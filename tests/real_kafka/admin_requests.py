@@ -95,16 +95,8 @@ def pages(*names: str, limit: int = 2_000, cursor: tuple[str, int] | None = None
 
 def show(kind: int, name: str, *keys: str, version: int = 4, synonyms: bool = True) -> Asked:
     """DescribeConfigs."""
-    resource = {
-        "resourceType": kind,
-        "resourceName": name,
-        "configurationKeys": list(keys) or None,
-    }
-    fields = {
-        "resources": [resource],
-        "includeSynonyms": synonyms,
-        "includeDocumentation": False,
-    }
+    resource = {"resourceType": kind, "resourceName": name, "configurationKeys": list(keys) or None}
+    fields = {"resources": [resource], "includeSynonyms": synonyms, "includeDocumentation": False}
     return ApiKey.DESCRIBE_CONFIGS, version, fields
 
 

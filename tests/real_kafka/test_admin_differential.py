@@ -38,10 +38,7 @@ pytestmark = pytest.mark.real_kafka
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 UNGUARDED: Final = {"num.partitions": "1"}
 GUARDED: Final = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
-BY_RULES: Final = {
-    "authorizer.class.name": AUTHORIZER,
-    "allow.everyone.if.no.acl.found": "true",
-}
+BY_RULES: Final = {"authorizer.class.name": AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
 NOT_COMPARED: Final = ("throttleTimeMs", "documentation", "host", "port")
 OF_JAVA: Final = "Request Request("
 """A refusal of the controller prints an object of Java's."""

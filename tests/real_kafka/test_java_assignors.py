@@ -16,10 +16,7 @@ from coordinator_sim.assignors.foreign.contract import AssignorFault, OwnAssigno
 from coordinator_sim.assignors.registry import make_consumer_assignor, register_own
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    decode_assignment,
-    encode_assignment,
-)
+from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment, encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim_conformance.real_kafka.kafka import jars_of
 from tests.command_line import run_here

@@ -126,10 +126,7 @@ def plain(line: str) -> str:
 
 @pytest.mark.parametrize(
     ("version", "profile"),
-    [
-        (TOOLS_VERSION, "4.3"),
-        pytest.param(OLD_BROKER_VERSION, "3.9", marks=pytest.mark.nightly),
-    ],
+    [(TOOLS_VERSION, "4.3"), pytest.param(OLD_BROKER_VERSION, "3.9", marks=pytest.mark.nightly)],
 )
 def test_tools_print_what_they_print_about_a_real_broker(
     tmp_path: Path, version: str, profile: str

@@ -5,11 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim_conformance.real_kafka.kafka import (
-    BROKER_VERSION,
-    OLD_BROKER_VERSION,
-    Broker,
-)
+from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, Broker
 from tests.proxied import proxied, with_aiokafka, with_librdkafka
 
 pytestmark = pytest.mark.real_kafka
@@ -20,10 +16,7 @@ pytestmark = pytest.mark.real_kafka
 )
 def test_kafka_is_never_flagged(version: str, tmp_path: Path) -> None:
     """Members of two client libraries join, bounce and commit; all of them stay behind it."""
-    with (
-        Broker(tmp_path / "broker", version=version) as broker,
-        proxied(broker.bootstrap) as proxy,
-    ):
+    with Broker(tmp_path / "broker", version=version) as broker, proxied(broker.bootstrap) as proxy:
         asyncio.run(with_aiokafka(proxy.address))
         with_librdkafka(proxy.address)
         code, flags, counts = proxy.ended()

@@ -47,10 +47,7 @@ KEYS: Final = (
 CREATE: Final[Asked] = (
     ApiKey.CREATE_TOPICS,
     7,
-    {
-        "topics": [{"name": "t", "numPartitions": 1, "replicationFactor": 1}],
-        "timeoutMs": 10_000,
-    },
+    {"topics": [{"name": "t", "numPartitions": 1, "replicationFactor": 1}], "timeoutMs": 10_000},
 )
 
 

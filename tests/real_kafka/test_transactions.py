@@ -5,12 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.broker.transactions.metadata import (
-    TV_0,
-    TV_2,
-    TransactionState,
-    TxnTransit,
-)
+from coordinator_sim.broker.transactions.metadata import TV_0, TV_2, TransactionState, TxnTransit
 from coordinator_sim.broker.transactions.state_records import entry_of
 from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC
 from coordinator_sim.kafka.resources import TopicPartition

@@ -57,11 +57,7 @@ def test_nothing_but_zeros_is_drawn_without_bars() -> None:
     assert widths(chart, "p0") == []
 
 
-@given(
-    st.floats(-1e9, 1e9),
-    st.floats(1e-3, 1e9),
-    st.booleans(),
-)
+@given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e9), st.booleans())
 def test_ticks_lie_on_the_axis_and_are_few(start: float, span: float, is_calendar: bool) -> None:
     """Whatever the span, ticks ascend within the axis and can be told apart."""
     if is_calendar:

@@ -52,10 +52,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def cluster(tmp_path: Path, python: Path) -> Iterator[StandaloneCluster]:
     """A master and two workers of one core each."""
-    with (
-        StandaloneCluster(tmp_path / "cluster", 2) as started,
-        python_of_workers(python),
-    ):
+    with StandaloneCluster(tmp_path / "cluster", 2) as started, python_of_workers(python):
         yield started
 
 

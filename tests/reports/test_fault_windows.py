@@ -94,10 +94,7 @@ def nexts(request: pytest.FixtureRequest, all_rows: dict[str, list[Any]]) -> lis
 @story(running("a", 30), done("a", 50), running("b", 80), done("b", 140), end=200)
 def test_a_window_lasts_while_its_task_runs(found: list[Any]) -> None:
     """A window runs from TaskRunning to TaskDone; both ends are in the trace."""
-    assert found == [
-        ("a", "x.NoOpTaskSpec", 30, 50, True),
-        ("b", "x.NoOpTaskSpec", 80, 140, True),
-    ]
+    assert found == [("a", "x.NoOpTaskSpec", 30, 50, True), ("b", "x.NoOpTaskSpec", 80, 140, True)]
 
 
 @story(running("a", 10), running("b", 20), done("a", 30), done("b", 40), end=60)

@@ -82,10 +82,7 @@ def pick(row: dict[str, Any], *names: str) -> tuple[Any, ...]:
     return tuple(row[name] for name in names)
 
 
-@story(
-    generation(1, "ab", [0, 1, 0, 1, 0, 1, 0]),
-    generation(2, "abc", [0, 1, 0, 1, 0, 2, 2]),
-)
+@story(generation(1, "ab", [0, 1, 0, 1, 0, 1, 0]), generation(2, "abc", [0, 1, 0, 1, 0, 2, 2]))
 def test_third_member_joins_a_sticky_group(compared: list[dict[str, Any]]) -> None:
     """Seven partitions, two members and a third: two moves, as few as balance allows."""
     (row,) = compared
@@ -137,10 +134,7 @@ def test_an_unbalanced_result_is_judged_by_its_own_sizes(compared: list[dict[str
     assert pick(row, "moved", "lb_sizes", "lb_balanced", "excess_moves") == (1, 1, 2, 0)
 
 
-@story(
-    generation(1, "ab", [0, 1]),
-    generation(2, "ab", [1, 1], subscriptions_equal=False),
-)
+@story(generation(1, "ab", [0, 1]), generation(2, "ab", [1, 1], subscriptions_equal=False))
 def test_unequal_subscriptions_have_no_balanced_bound(compared: list[dict[str, Any]]) -> None:
     """The bound of equal subscriptions is never used for others."""
     (row,) = compared
@@ -208,8 +202,7 @@ def test_an_unnamed_protocol_is_eager(frame: Frame) -> None:
 def test_imbalance_of_known_shares(frame: Frame) -> None:
     """Shares 0, 2 and 4: spread 4, Gini 4/9, weighed by how long they lasted."""
     dense = frame(
-        "generations",
-        [generation(1, "abc", [1, 1, 2, 2, 2, 2]), generation(3, "abc", [0, 1, 2])],
+        "generations", [generation(1, "abc", [1, 1, 2, 2, 2, 2]), generation(3, "abc", [0, 1, 2])]
     )
     resources = frame("resources", [])
     runs = frame(RUNS, [{"trace_id": "t", "last_ts_us": 10_000_000}])

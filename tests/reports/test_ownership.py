@@ -145,11 +145,7 @@ def test_an_eager_member_lets_go_when_it_rejoins(owned: set[Any]) -> None:
 )
 def test_a_cooperative_member_keeps_what_it_keeps(owned: set[Any]) -> None:
     """A kept partition is one interval; a revoked one ends with the answer that takes it."""
-    assert owned == {
-        ("p0", "a", 1, 20),
-        ("p1", "a", 1, 13),
-        ("p1", "b", 16, 20),
-    }
+    assert owned == {("p0", "a", 1, 20), ("p1", "a", 1, 13), ("p1", "b", 16, 20)}
 
 
 @story(
@@ -184,11 +180,7 @@ def test_a_killed_process_owns_nothing(owned: set[Any]) -> None:
 @story(events(), [dense(1, 1, "a", [0, 0]), dense(2, 6, "b", [0, -1])], 9)
 def test_without_marks_a_generation_lasts_until_the_next(owned: set[Any]) -> None:
     """Sources that tell of assignments only give whole generations."""
-    assert owned == {
-        ("p0", "a", 1, 6),
-        ("p1", "a", 1, 6),
-        ("p0", "b", 6, 9),
-    }
+    assert owned == {("p0", "a", 1, 6), ("p1", "a", 1, 6), ("p0", "b", 6, 9)}
 
 
 def test_unowned_time_is_split_by_what_the_group_did(frame: Frame) -> None:

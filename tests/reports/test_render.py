@@ -13,8 +13,7 @@ from coordinator_sim_reports.formats import (
 
 
 @pytest.mark.parametrize(
-    ("quality", "shown"),
-    [("exact", "4.0 s"), ("bound", "≤ 4.0 s"), ("estimate", "~ 4.0 s")],
+    ("quality", "shown"), [("exact", "4.0 s"), ("bound", "≤ 4.0 s"), ("estimate", "~ 4.0 s")]
 )
 def test_a_value_carries_the_mark_of_its_quality(quality: str, shown: str) -> None:
     """A bound and an estimate are seen to be none of them exact."""

@@ -8,12 +8,7 @@ import pytest
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario import ConsumerGroupSpec, load_scenario
 from coordinator_sim.sim.scenario.rollout import RolloutPlan
-from coordinator_sim.sim.scenario.topology import (
-    Topology,
-    named_members,
-    shaped,
-    spread_partitions,
-)
+from coordinator_sim.sim.scenario.topology import Topology, named_members, shaped, spread_partitions
 from coordinator_sim_reports.rollouts import Rollouts, compare_rollouts
 
 pytestmark = pytest.mark.spark

@@ -33,8 +33,7 @@ def with_policy(scenario: Scenario, policy: CommitPolicy) -> Scenario:
     """The scenario with this policy for its consumers, and its work counted."""
     groups = tuple(
         msgspec.structs.replace(
-            group,
-            members=tuple(msgspec.structs.replace(m, commits=policy) for m in group.members),
+            group, members=tuple(msgspec.structs.replace(m, commits=policy) for m in group.members)
         )
         if isinstance(group, ConsumerGroupSpec)
         else group

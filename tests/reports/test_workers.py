@@ -32,8 +32,7 @@ def test_a_worker_imports_neither_spark_nor_pandas() -> None:
 
 @pytest.mark.property
 @given(
-    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), max_size=40),
-    st.integers(1, 7),
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc")), max_size=40), st.integers(1, 7)
 )
 def test_groups_are_whole_whatever_their_hashes_and_batches(
     named: list[tuple[int, str]], size: int

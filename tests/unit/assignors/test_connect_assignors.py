@@ -100,10 +100,7 @@ def test_a_new_leader_reassigns_without_delay() -> None:
     cluster.elect()
     plan = cluster.rebalance()
     assert plan.delay_ms == 0
-    assert busy(plan.assigned) == {
-        "worker2": load("C2-2"),
-        "worker3": load("C1 C1-0 C1-3"),
-    }
+    assert busy(plan.assigned) == {"worker2": load("C2-2"), "worker3": load("C1 C1-0 C1-3")}
 
 
 def test_a_deleted_connector_is_revoked_from_every_holder() -> None:

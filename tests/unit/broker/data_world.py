@@ -26,11 +26,7 @@ from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.codec.compiler import request_reader, response_writer
 from coordinator_sim.messages.codec.frames import RequestHeader
-from coordinator_sim_conformance.field_frames import (
-    Fields,
-    read_response_frame,
-    request_frame,
-)
+from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
 START_MS = 1_000_000
 TOPIC_ID = b"\x07" * 16

@@ -84,11 +84,7 @@ def test_what_nothing_allows_is_refused(guarded: Cluster) -> None:
 
 def test_denial_wins_over_permission(guarded: Cluster) -> None:
     """A prefix allows, a name in it denies."""
-    create(
-        guarded,
-        rule("team-", READ, pattern=PREFIXED),
-        rule("team-secret", DESCRIBE, DENY),
-    )
+    create(guarded, rule("team-", READ, pattern=PREFIXED), rule("team-secret", DESCRIBE, DENY))
 
     assert seen(guarded, "team-a", "team-secret") == {
         "team-a": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -146,10 +142,7 @@ def test_rules_are_for_those_who_may_alter_the_cluster(guarded: Cluster) -> None
         ),
         ([("other", ALLOW, PREFIXED), ("other", DENY, LITERAL)], ErrorCode.NONE),
         ([("*", ALLOW, LITERAL), ("other", DENY, PREFIXED)], ErrorCode.NONE),
-        (
-            [("a", ALLOW, LITERAL), ("*", DENY, LITERAL)],
-            ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-        ),
+        ([("a", ALLOW, LITERAL), ("*", DENY, LITERAL)], ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
     ],
 )
 def test_producer_id_is_for_who_may_write_to_any_name(

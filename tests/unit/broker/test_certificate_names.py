@@ -5,11 +5,7 @@ import pytest
 from coordinator_sim.broker.security.certificate_names import PrincipalRules, distinguished_name
 from coordinator_sim.errors import ConfigError
 
-ALICE = (
-    (("countryName", "DE"),),
-    (("organizationName", "Acme, Inc"),),
-    (("commonName", "Alice"),),
-)
+ALICE = ((("countryName", "DE"),), (("organizationName", "Acme, Inc"),), (("commonName", "Alice"),))
 
 
 def test_last_part_comes_first_and_commas_are_escaped() -> None:

@@ -130,11 +130,7 @@ def test_lists_gain_and_lose_entries(served: Cluster) -> None:
     ],
 )
 def test_refused_change_leaves_settings_as_they_are(
-    served: Cluster,
-    kind: int,
-    name: str,
-    change: tuple[str, int, str | None],
-    error: ErrorCode,
+    served: Cluster, kind: int, name: str, change: tuple[str, int, str | None], error: ErrorCode
 ) -> None:
     """Each wrong change has its error, and nothing is kept."""
     answer = alter(served, kind, name, change)

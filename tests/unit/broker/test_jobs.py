@@ -11,10 +11,7 @@ from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-    encode_request,
-)
+from coordinator_sim.messages.codec.frames import RequestHeader, encode_request
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame

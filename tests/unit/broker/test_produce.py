@@ -82,11 +82,7 @@ def test_what_cannot_be_produced_is_refused(
         (b"", 9, ErrorCode.INVALID_RECORD),
         (batch_of(b"a") + batch_of(b"b"), 9, ErrorCode.INVALID_RECORD),
         (batch_of(b"a", magic=1), 9, ErrorCode.INVALID_RECORD),
-        (
-            batch_of(b"a", compression=Compression.ZSTD),
-            6,
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-        ),
+        (batch_of(b"a", compression=Compression.ZSTD), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (batch_of(b"a")[:-1] + b"\xff", 9, ErrorCode.CORRUPT_MESSAGE),
     ],
 )

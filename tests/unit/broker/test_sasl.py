@@ -31,12 +31,7 @@ class SaslClient:
         self.closed: str | None = None
         self.at_ms = 1_000_000
         self.connection = Connection(
-            self.cluster,
-            1,
-            number=1,
-            listener=listener,
-            client_host="/127.0.0.1",
-            output=self,
+            self.cluster, 1, number=1, listener=listener, client_host="/127.0.0.1", output=self
         )
 
     def write(self, data: bytes) -> None:

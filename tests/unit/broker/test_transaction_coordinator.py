@@ -9,12 +9,7 @@ import pytest
 
 from coordinator_sim.broker.transactions.coordinator import NOBODY, ProducerIdentity
 from coordinator_sim.broker.transactions.inspection import list_transactions
-from coordinator_sim.broker.transactions.metadata import (
-    MAX_EPOCH,
-    TV_0,
-    TV_2,
-    TransactionState,
-)
+from coordinator_sim.broker.transactions.metadata import MAX_EPOCH, TV_0, TV_2, TransactionState
 from coordinator_sim.broker.transactions.ports import TransactionConfig
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.list_transactions import (

@@ -4,11 +4,7 @@ import pytest
 
 from coordinator_sim.broker.transactions.coordinator import ProducerIdentity
 from coordinator_sim.broker.transactions.markers import RETRY_MS
-from coordinator_sim.broker.transactions.metadata import (
-    TV_0,
-    TV_2,
-    TransactionState,
-)
+from coordinator_sim.broker.transactions.metadata import TV_0, TV_2, TransactionState
 from coordinator_sim.broker.transactions.ports import TransactionConfig
 from coordinator_sim.kafka.errors import ErrorCode
 from tests.unit.broker.transactions_bench import T0, T1, Bench

@@ -6,12 +6,7 @@ The bytes were printed by TransactionLog.keyToBytes and valueToBytes of Kafka 4.
 import pytest
 from msgspec.structs import replace
 
-from coordinator_sim.broker.transactions.metadata import (
-    TV_0,
-    TV_2,
-    TransactionState,
-    TxnTransit,
-)
+from coordinator_sim.broker.transactions.metadata import TV_0, TV_2, TransactionState, TxnTransit
 from coordinator_sim.broker.transactions.state_records import entry_of, metadata_from
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import TopicPartition
@@ -77,21 +72,9 @@ GOLDEN = [
             "020002"
         ),
     ),
-    (
-        EMPTY,
-        TV_0,
-        ("0000000000000000000000000000ea6000ffffffff00000000000003e8ffffffffffffffff"),
-    ),
-    (
-        EMPTY,
-        TV_2,
-        ("0001000000000000000000000000ea60000000000000000003e8ffffffffffffffff00"),
-    ),
-    (
-        ABORTED,
-        TV_0,
-        ("000000000000000000077ffe000dbba005000000000000011f71fb04cb0000000000000384"),
-    ),
+    (EMPTY, TV_0, ("0000000000000000000000000000ea6000ffffffff00000000000003e8ffffffffffffffff")),
+    (EMPTY, TV_2, ("0001000000000000000000000000ea60000000000000000003e8ffffffffffffffff00")),
+    (ABORTED, TV_0, ("000000000000000000077ffe000dbba005000000000000011f71fb04cb0000000000000384")),
     (
         ABORTED,
         TV_2,

@@ -4,10 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.metadata.changes import (
-    FeatureSet,
-    TopicCreated,
-)
+from coordinator_sim.broker.metadata.changes import FeatureSet, TopicCreated
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.broker.transactions.coordinator import (
@@ -23,11 +20,7 @@ from coordinator_sim.broker.transactions.metadata import (
     TransactionMetadata,
     TransactionState,
 )
-from coordinator_sim.broker.transactions.ports import (
-    Marker,
-    MarkerDone,
-    TransactionConfig,
-)
+from coordinator_sim.broker.transactions.ports import Marker, MarkerDone, TransactionConfig
 from coordinator_sim.broker.transactions.states import Owned, TransactionStates
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC

@@ -67,12 +67,7 @@ def test_check_counts_cases_and_names_the_first_difference(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "holds no cases"),
-        ("{", "line 1"),
-        ('{"assignor": "luck"}', "line 1"),
-    ],
+    ("text", "words"), [("", "holds no cases"), ("{", "line 1"), ('{"assignor": "luck"}', "line 1")]
 )
 def test_line_that_is_no_case_is_named(tmp_path: Path, text: str, words: str) -> None:
     """File, line, and what is wrong with it."""

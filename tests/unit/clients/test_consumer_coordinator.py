@@ -4,11 +4,7 @@ import copy
 
 import pytest
 
-from coordinator_sim.assignors.contract import (
-    AssignorMember,
-    RebalanceProtocol,
-    TopicRacks,
-)
+from coordinator_sim.assignors.contract import AssignorMember, RebalanceProtocol, TopicRacks
 from coordinator_sim.clients.effects import CallbackKind, RunCallback
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import InvariantViolation

@@ -394,10 +394,7 @@ def test_leaving_during_a_join_waits_for_it() -> None:
     assert bench.pending == [JoinGroupRequest]
     bench.join(generation_id=2)
     bench.give(P0)
-    assert bench.changes[-2:] == [
-        (CallbackKind.PARTITIONS_ASSIGNED, (P0,)),
-        (REVOKED, (P0,)),
-    ]
+    assert bench.changes[-2:] == [(CallbackKind.PARTITIONS_ASSIGNED, (P0,)), (REVOKED, (P0,))]
     bench.answer(LeaveGroupRequest, LeaveGroupResponse())
     (request,) = bench.sent(LeaveGroupRequest)
     assert request.members[0].reason == "client leaving group per normal operation"

@@ -2,11 +2,7 @@
 
 import pytest
 
-from coordinator_sim.clients.effects import (
-    CallbackKind,
-    Connect,
-    RunCallback,
-)
+from coordinator_sim.clients.effects import CallbackKind, Connect, RunCallback
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
@@ -14,10 +10,7 @@ from coordinator_sim.messages.embedded.consumer_protocol import encode_subscript
 from coordinator_sim.messages.embedded.contents import Subscription
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupResponseMember,
-)
+from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
 from coordinator_sim.messages.metadata import MetadataRequest, MetadataResponse
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest

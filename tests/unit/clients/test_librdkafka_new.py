@@ -21,9 +21,7 @@ from coordinator_sim.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-)
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim_conformance.client_cases.bench import BROKER, COORDINATOR, GROUP, Bench
 from tests.unit.clients.async_bench import INTERVAL_MS, MEMBER_ID, HeartbeatBench

@@ -4,11 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from coordinator_sim.clients.effects import (
-    CallbackKind,
-    Connect,
-    RunCallback,
-)
+from coordinator_sim.clients.effects import CallbackKind, Connect, RunCallback
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.errors import ErrorCode

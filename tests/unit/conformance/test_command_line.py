@@ -59,9 +59,7 @@ def test_coverage_takes_a_list_or_a_mapping_and_prints_what_is_deferred(
     ]
 
 
-def test_run_counts_by_area_and_exits_1_when_a_case_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_run_counts_by_area_and_exits_1_when_a_case_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """What passes is counted; what fails shows its transcript."""
     shown = output_of("run", "--profile", "4.4", "--profile", "3.9", "--area", "partition")
     assert "simulator as 3.9: 2 passed, 0 failed" in shown

@@ -5,11 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim_conformance.running import Verdict, play_case
-from coordinator_sim_conformance.script.consumer_answers import (
-    epoch_of,
-    epoch_word,
-    held,
-)
+from coordinator_sim_conformance.script.consumer_answers import epoch_of, epoch_word, held
 from coordinator_sim_conformance.script.consumer_blobs import partitions_of
 from coordinator_sim_conformance.script.play import read_cases
 from coordinator_sim_conformance.script.stage import CaseFailed

@@ -103,11 +103,7 @@ def test_a_password_may_have_quotes_and_backslashes() -> None:
     """As in the JAAS line of a Java client."""
     line = 'org.apache.kafka...PlainLoginModule required username="al\\"ice" password="a\\\\b=,";'
     found = security_of(
-        {
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.jaas.config": line,
-        }
+        {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": line}
     )
 
     assert (found.username, found.password) == ('al"ice', "a\\b=,")

@@ -97,19 +97,13 @@ def test_tenancy_of_a_broker_that_is_deposed_already_is_known_as_such() -> None:
         ]
     )
 
-    assert [(one.broker_id, one.is_deposed) for one in history.tenancies] == [
-        (2, False),
-        (1, True),
-    ]
+    assert [(one.broker_id, one.is_deposed) for one in history.tenancies] == [(2, False), (1, True)]
 
 
 def test_load_of_another_partition_ends_nothing() -> None:
     """Only the groups of the loaded partition have moved."""
     history = History(
-        [
-            event(0, Event.HEARTBEAT),
-            event(20, Event.LOAD_START, group_id=None, offsets_partition=8),
-        ]
+        [event(0, Event.HEARTBEAT), event(20, Event.LOAD_START, group_id=None, offsets_partition=8)]
     )
 
     (tenancy,) = history.tenancies

@@ -227,7 +227,7 @@ def test_a_failure_that_cannot_be_repeated_on_kafka_is_ours(
 esac"""
     stage = stage_with_java(tmp_path, script, monkeypatch)
     assert judged_again(stage, judged_class(stage, "a.ATest")) == [
-        Invocation("a.ATest#t", "", Verdict.FAILED, "m"),
+        Invocation("a.ATest#t", "", Verdict.FAILED, "m")
     ]
 
 

@@ -123,10 +123,7 @@ def test_commit_told_late_counts_for_the_holding_it_was_made_in() -> None:
                 "b.1 read t-0 1 again after a.1",
             ],
         ),
-        (
-            (*FIRST, *COMMIT, (A, "lost", -1), *SECOND),
-            ["b.1 left t-0 by held with 2 uncommitted"],
-        ),
+        ((*FIRST, *COMMIT, (A, "lost", -1), *SECOND), ["b.1 left t-0 by held with 2 uncommitted"]),
     ],
     ids=["lost", "skipped by an owner", "skipped within", "two owners", "no commit", "held"],
 )

@@ -54,10 +54,7 @@ def _status(bench: HerderBench) -> tuple[str, str]:
 
 @pytest.mark.parametrize(
     ("class_name", "connector", "kind"),
-    [
-        ("Source", "unknown", ErrorKind.NOT_FOUND),
-        ("Sink", "x", ErrorKind.BAD_REQUEST),
-    ],
+    [("Source", "unknown", ErrorKind.NOT_FOUND), ("Sink", "x", ErrorKind.BAD_REQUEST)],
 )
 def test_only_known_sources_are_fenced(class_name: str, connector: str, kind: ErrorKind) -> None:
     """Anything else is refused."""

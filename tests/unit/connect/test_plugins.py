@@ -127,10 +127,7 @@ def test_a_manifest_is_read_from_toml_and_from_json_alike() -> None:
     assert manifest.class_name == "org.example.TableSourceConnector"
     assert manifest.tasks.rule is TaskRule.SHARE
     assert manifest.work.failure == FailureLaw(after_ms=60_000, trace="gone")
-    assert manifest.config_def().parse({"tables": "a, b"}) == {
-        "tables": ("a", "b"),
-        "poll.ms": 500,
-    }
+    assert manifest.config_def().parse({"tables": "a, b"}) == {"tables": ("a", "b"), "poll.ms": 500}
     text = json.dumps({"class": "x.YConnector", "type": "sink", "tasks": {"rule": "copies"}})
     assert parse_manifest(text, name="y.json").tasks.rule is TaskRule.COPIES
 

@@ -41,12 +41,7 @@ from tests.unit.connect.worker_bench import WorkerBench
 
 CONFIGS = "connect-configs"
 STARTED = TargetState.STARTED
-SOURCE = {
-    "connector.class": "FileStreamSource",
-    "file": "in.txt",
-    "topic": "t",
-    "tasks.max": "1",
-}
+SOURCE = {"connector.class": "FileStreamSource", "file": "in.txt", "topic": "t", "tasks.max": "1"}
 
 
 def request(method: str, target: str, body: object = None) -> HttpRequest:

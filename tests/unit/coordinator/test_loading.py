@@ -37,11 +37,7 @@ def generation(*members: str) -> LogRecord:
         for member_id in members
     )
     value = GroupMetadataValue(
-        protocol_type="consumer",
-        generation=3,
-        protocol="range",
-        leader=members[0],
-        members=stored,
+        protocol_type="consumer", generation=3, protocol="range", leader=members[0], members=stored
     )
     return LogRecord(GroupMetadataKey("g"), value, 0)
 

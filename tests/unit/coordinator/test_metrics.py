@@ -77,16 +77,13 @@ def test_gauges_follow_the_states_of_groups() -> None:
     world.call(request, api_version=3)
     after = world.coordinator.metrics()
 
-    assert (
-        before.num_groups,
-        before.num_groups_empty,
-        before.num_groups_completing_rebalance,
-    ) == (2, 1, 1)
+    assert (before.num_groups, before.num_groups_empty, before.num_groups_completing_rebalance) == (
+        2,
+        1,
+        1,
+    )
     assert (after.num_groups_stable, after.num_groups_completing_rebalance) == (1, 0)
-    assert (
-        before.group_completed_rebalance_count,
-        after.group_completed_rebalance_count,
-    ) == (0, 1)
+    assert (before.group_completed_rebalance_count, after.group_completed_rebalance_count) == (0, 1)
 
 
 @pytest.mark.parametrize(("profile", "counts"), [("4.4", [0, 1]), ("3.9", [1, 1])])

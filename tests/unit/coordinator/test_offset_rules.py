@@ -55,11 +55,7 @@ def topics(
 def commit_txn(world: Harness) -> ErrorCode:
     """A transactional commit of t-0 to group g."""
     request = TxnOffsetCommitRequest(
-        transactional_id="x",
-        group_id="g",
-        producer_id=PRODUCER,
-        producer_epoch=0,
-        topics=topics(0),
+        transactional_id="x", group_id="g", producer_id=PRODUCER, producer_epoch=0, topics=topics(0)
     )
     response = answer(world.call(request, api_version=3), TxnOffsetCommitResponse)
     return response.topics[0].partitions[0].error_code

@@ -123,10 +123,7 @@ def told(script: str) -> list[list[int]]:
         ("p3 p1 l s r3 b l b l", [[1, 3], [3, 1], [1, 3]]),
         ("p5 p2 l s r5 r2 b l r5 b l c", [[2, 5], [2, 5], [5, 2], [2, 5, 5, 2]]),
         ("p1 p2 l s r1 r2 b l r1 b l c", [[2, 1], [2, 1], [2, 1], [2, 2, 1]]),
-        (
-            "p0 p1 p2 p3 p4 p5 p6 p7 p8 p9 r3 r4 r5 r6 r7 r8 r9 l s p2 b l",
-            [[0, 2, 1], [0, 2, 1]],
-        ),
+        ("p0 p1 p2 p3 p4 p5 p6 p7 p8 p9 r3 r4 r5 r6 r7 r8 r9 l s p2 b l", [[0, 2, 1], [0, 2, 1]]),
     ],
 )
 def test_orders_after_a_take_back_are_those_of_kafka(script: str, listed: list[list[int]]) -> None:

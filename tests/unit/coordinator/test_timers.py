@@ -54,9 +54,7 @@ def test_a_member_that_did_not_rejoin_has_no_session_any_more(profile: str) -> N
 
 
 @BOTH
-def test_members_that_do_not_sync_go_in_the_order_in_which_the_group_has_them(
-    profile: str,
-) -> None:
+def test_members_that_do_not_sync_go_in_the_order_in_which_the_group_has_them(profile: str) -> None:
     """Source: GroupMetadataManager.expirePendingSync."""
     world = world_of(profile, group_initial_rebalance_delay_ms=3_000)
     group = GroupDriver(world, rebalance_timeout_ms=5_000)

@@ -108,11 +108,7 @@ def test_a_replacement_taken_back_is_told(profile: str) -> None:
     group.harness.fail_appends(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     done, undone = events(group.join(instance_id="i0"), Event.STATIC_REPLACED)
     assert undone.member_id == old
-    assert undone.attrs == {
-        "old_member_id": done.member_id,
-        "in_state": "Stable",
-        "undone": "1",
-    }
+    assert undone.attrs == {"old_member_id": done.member_id, "in_state": "Stable", "undone": "1"}
 
 
 def test_a_join_is_told_with_its_first_protocol() -> None:

@@ -61,10 +61,7 @@ def test_cases_that_agree_have_no_difference() -> None:
             line(CONSUMER, expected={"a": [["t", 0]]}),
             "one (range), member 'b': assigned p:t-1, expected not mentioned",
         ),
-        (
-            line(CONNECT, steps=[STEP | {"delay": 5}]),
-            f"{TWO}: delay is 0 ms, expected 5",
-        ),
+        (line(CONNECT, steps=[STEP | {"delay": 5}]), f"{TWO}: delay is 0 ms, expected 5"),
         (
             line(CONNECT, steps=[STEP | {"revoked": {"w": {"connectors": [], "tasks": []}}}]),
             f"{TWO}, member 'w': revoked not mentioned, expected nothing",

@@ -137,12 +137,7 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
             ),
         ),
     ),
-    (
-        "OffsetFetch",
-        7,
-        {"groupId": "g", "topics": [{"name": "t", "partitionIndexes": [0]}]},
-        FETCH,
-    ),
+    ("OffsetFetch", 7, {"groupId": "g", "topics": [{"name": "t", "partitionIndexes": [0]}]}, FETCH),
     (
         "OffsetFetch",
         8,
@@ -305,11 +300,7 @@ def test_group_value_has_the_fields_of_its_version() -> None:
         assignment=b"",
     )
     value = GroupMetadataValue(
-        protocol_type="consumer",
-        generation=1,
-        protocol="range",
-        leader="m",
-        members=(member,),
+        protocol_type="consumer", generation=1, protocol="range", leader="m", members=(member,)
     )
     old, new = written_value(value, 0)["data"], written_value(value, 3)["data"]
     assert set(new) - set(old) == {"currentStateTimestamp"}

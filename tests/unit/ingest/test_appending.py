@@ -100,8 +100,7 @@ def test_files_that_were_read_are_skipped(days: list[Path], tmp_path: Path) -> N
         file.write(days[1].read_bytes())
 
     result = CliRunner().invoke(
-        app,
-        ["ingest", str(renamed), str(tmp_path / "server.log.1.gz"), "--append-to", str(trace)],
+        app, ["ingest", str(renamed), str(tmp_path / "server.log.1.gz"), "--append-to", str(trace)]
     )
 
     assert (result.exit_code, result.output) == (

@@ -346,7 +346,7 @@ def test_commit_of_an_old_release_is_read(tmp_path: Path) -> None:
     one, (event,) = read(tmp_path, old, Kind.REQUEST_LOG)
     assert one.summary.unparsed_patterns == {}
     assert [(each.partition, each.offset, each.metadata) for each in event.offsets] == [
-        *((0, 42, None), (1, 43, "x, y")),
+        *((0, 42, None), (1, 43, "x, y"))
     ]
     assert event.error_code is ErrorCode.REBALANCE_IN_PROGRESS
 
@@ -387,8 +387,5 @@ def test_requests_inside_a_broker_log_are_read_as_well(tmp_path: Path) -> None:
     mixed.write_text(left.broker_log.read_text() + left.request_log.read_text())
     (one,) = read_again(tmp_path / "mixed", mixed).files
     read_again(tmp_path / "apart", left.broker_log, left.request_log)
-    assert (one.kind, one.more) in (
-        (Kind.LOG, Kind.REQUEST_LOG),
-        (Kind.REQUEST_LOG, Kind.LOG),
-    )
+    assert (one.kind, one.more) in ((Kind.LOG, Kind.REQUEST_LOG), (Kind.REQUEST_LOG, Kind.LOG))
     assert generations_in(tmp_path / "mixed") == generations_in(tmp_path / "apart")

@@ -98,10 +98,7 @@ class TcpBroker:
             response = self.harness.call(request, api_version=header.api_version).response
         assert response is not None
         return encode_response(
-            response,
-            header.api_version,
-            correlation_id=header.correlation_id,
-            request=request,
+            response, header.api_version, correlation_id=header.correlation_id, request=request
         )
 
     def api_versions(self, header: RequestHeader) -> bytes:

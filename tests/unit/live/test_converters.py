@@ -15,10 +15,7 @@ STRING = {"value.converter": STRING_CONVERTER}
     [
         (STRING, 'a"é'.encode()),
         (PLAIN, '"a\\"é"'.encode()),
-        (
-            WITH_SCHEMA,
-            '{"schema":{"type":"string","optional":false},"payload":"a\\"é"}'.encode(),
-        ),
+        (WITH_SCHEMA, '{"schema":{"type":"string","optional":false},"payload":"a\\"é"}'.encode()),
     ],
 )
 def test_a_line_comes_back(settings: dict[str, str], written: bytes) -> None:

@@ -166,11 +166,7 @@ def test_subscriptions_are_shown_by_their_version(blob: bytes, text: str) -> Non
         assignment=b"",
     )
     value = group_records.GroupMetadataValue(
-        protocol_type="consumer",
-        generation=1,
-        protocol="range",
-        leader="m",
-        members=(member,),
+        protocol_type="consumer", generation=1, protocol="range", leader="m", members=(member,)
     )
     key = encode_key(group_records.GroupMetadataKey("g"))
 

@@ -120,8 +120,7 @@ def test_records_of_aborted_transactions_go() -> None:
     log = make_log(cleanup_policy="compact", segment_bytes=200)
     send(log, batch(b"a", b"committed"))
     send(
-        log,
-        batch(b"a", b"x", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True),
+        log, batch(b"a", b"x", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
     )
     log.append_marker(1, 0, ABORT, now_ms=NOW_MS, leader_epoch=0)
     for number in range(9):
@@ -135,12 +134,7 @@ def test_readers_are_not_told_of_aborts_that_are_gone() -> None:
     log = make_log(cleanup_policy="compact", segment_bytes=150, delete_retention_ms=0)
     for sequence, ends in enumerate((ABORT, EndTransactionMarker(committed=True))):
         data = batch(
-            b"a",
-            b"x",
-            producer_id=1,
-            producer_epoch=0,
-            base_sequence=sequence,
-            transactional=True,
+            b"a", b"x", producer_id=1, producer_epoch=0, base_sequence=sequence, transactional=True
         )
         send(log, data)
         log.append_marker(1, 0, ends, now_ms=NOW_MS, leader_epoch=0)
@@ -156,8 +150,7 @@ def test_a_pass_stops_at_an_open_transaction() -> None:
     """The segment in which an open transaction begins, and those behind, are not cleaned."""
     log = make_log(cleanup_policy="compact", segment_bytes=80)
     send(
-        log,
-        batch(b"a", b"x", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True),
+        log, batch(b"a", b"x", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
     )
     for number in range(9):
         send(log, batch(b"b", b"%d" % number))

@@ -135,10 +135,7 @@ def test_open_transaction_hides_what_follows_from_readers_of_committed_records()
     """The last stable offset stays at an open transaction; its abort is told to readers."""
     log = make_log()
     send(log, batch(b"plain"))
-    send(
-        log,
-        batch(b"t", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True),
-    )
+    send(log, batch(b"t", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True))
     send(log, batch(b"behind"))
     assert (log.last_stable_offset, log.high_watermark) == (1, 3)
     assert len(decoded(log.read(0, max_bytes=9999, read_committed=True).records)) == 1

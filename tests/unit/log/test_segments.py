@@ -87,9 +87,6 @@ def test_segments_roll_before_they_grow_too_large() -> None:
     by_size = list(roll_segments(batches, 100))
     by_offset = list(roll_segments([*batches, far], 1_000))
 
-    assert [(name[-6:], len(data)) for name, data in by_size] == [
-        ("00.log", 80),
-        ("05.log", 40),
-    ]
+    assert [(name[-6:], len(data)) for name, data in by_size] == [("00.log", 80), ("05.log", 40)]
     assert [name for name, _ in by_offset] == [segment_name(0), segment_name(2**31 + 5)]
     assert list(roll_segments([])) == []

@@ -307,10 +307,7 @@ MEMBERS = {
     ),
 }
 EPOCHS = {
-    "4.0": (
-        java("[GroupId shop] Bumped group epoch to 4."),
-        (Event.EPOCH_BUMPED, 4, None),
-    ),
+    "4.0": (java("[GroupId shop] Bumped group epoch to 4."), (Event.EPOCH_BUMPED, 4, None)),
     "4.1": (
         java("[GroupId shop] Bumped group epoch to 4 with metadata hash -12."),
         (Event.EPOCH_BUMPED, 4, None),
@@ -544,11 +541,7 @@ def test_loaded_member_keeps_the_stored_generation_apart() -> None:
 @pytest.mark.parametrize(
     ("line", "event", "count"),
     [
-        (
-            stored("Removed 3 expired offsets in 2 milliseconds."),
-            Event.OFFSET_EXPIRED,
-            "3",
-        ),
+        (stored("Removed 3 expired offsets in 2 milliseconds."), Event.OFFSET_EXPIRED, "3"),
         (
             java(
                 "Generated 3 tombstone records while cleaning up group metadata in 2 milliseconds."

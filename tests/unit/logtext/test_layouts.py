@@ -37,10 +37,7 @@ TEXT_LAYOUTS = {
         "huawei",
         f"2024-05-06 12:00:01,250 | INFO | [handler-3] | {MESSAGE} | {SCALA} (Logging.scala:68)",
     ),
-    "all brackets": (
-        "netcracker",
-        f"[2024-05-06T12:00:01,250][INFO][category={SCALA}] {MESSAGE}",
-    ),
+    "all brackets": ("netcracker", f"[2024-05-06T12:00:01,250][INFO][category={SCALA}] {MESSAGE}"),
     "empty context": ("debezium", f"2024-05-06 12:00:01,250 INFO   ||  {MESSAGE}   [{SCALA}]"),
     "full context": (
         "debezium",

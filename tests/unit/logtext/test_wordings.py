@@ -6,12 +6,7 @@ from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.logtext.reading.messages import find
 from coordinator_sim.logtext.wordings.catalogue import CATALOGUE
 from coordinator_sim.logtext.wordings.loggers import COORDINATOR
-from coordinator_sim.logtext.wordings.releases import (
-    VERSIONS,
-    Release,
-    releases,
-    version_range,
-)
+from coordinator_sim.logtext.wordings.releases import VERSIONS, Release, releases, version_range
 from coordinator_sim.logtext.wordings.rows import Row, row
 from coordinator_sim.logtext.wordings.texts import parse, words, write
 from coordinator_sim.trace.events import Event, TraceEvent

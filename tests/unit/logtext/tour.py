@@ -92,10 +92,7 @@ class Tour:
     def heartbeat(self, member_id: str, generation: int, instance: str | None = None) -> None:
         """Send a heartbeat."""
         request = HeartbeatRequest(
-            group_id="g",
-            generation_id=generation,
-            member_id=member_id,
-            group_instance_id=instance,
+            group_id="g", generation_id=generation, member_id=member_id, group_instance_id=instance
         )
         self.call(request, 4)
 

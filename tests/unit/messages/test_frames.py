@@ -103,10 +103,7 @@ def test_request_has_the_bytes_that_kafka_writes(vector: dict[str, Any]) -> None
 def test_response_says_what_kafka_reads(vector: dict[str, Any]) -> None:
     """The same frame gives the JSON that Kafka's own classes read."""
     read = frame_to_json(
-        vector["api"],
-        vector["v"],
-        b64decode(vector["frame"]),
-        correlation_id=vector["correlation"],
+        vector["api"], vector["v"], b64decode(vector["frame"]), correlation_id=vector["correlation"]
     )
     assert read == vector["answer"]["data"]
 

@@ -47,9 +47,7 @@ def test_all_invariants_of_a_correct_history_hold() -> None:
 
 
 @pytest.mark.parametrize("assertion", BY_INVARIANT.values())
-def test_a_trace_with_nothing_to_judge_fails(
-    assertion: Callable[[list[TraceEvent]], None],
-) -> None:
+def test_a_trace_with_nothing_to_judge_fails(assertion: Callable[[list[TraceEvent]], None]) -> None:
     """A check of nothing would pass for the wrong reason."""
     with pytest.raises(AssertionError, match="0 instances"):
         assertion([])

@@ -160,11 +160,7 @@ def test_segments_alone_give_no_savings(tmp_path: Path) -> None:
 def test_requests_without_answers_are_refused_with_the_reason(tmp_path: Path) -> None:
     """As request logs of brokers up to 0.10.2 are."""
     info = RunInfo(
-        trace_id="t",
-        source=Source.REQUEST_LOG,
-        cluster_id="c",
-        version="0",
-        profile="ingested",
+        trace_id="t", source=Source.REQUEST_LOG, cluster_id="c", version="0", profile="ingested"
     )
     with RunDirectoryWriter(tmp_path / "t", info, format="jsonl") as writer:
         writer.record(

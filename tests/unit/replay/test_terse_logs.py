@@ -25,11 +25,7 @@ def prepare(
     at_ms: int, generation: int, reason: str = "UNKNOWN", member: str | None = None
 ) -> Line:
     """The group leaves that generation."""
-    columns = {
-        "generation": generation,
-        "reason": RebalanceReason[reason],
-        "member_id": member,
-    }
+    columns = {"generation": generation, "reason": RebalanceReason[reason], "member_id": member}
     return at_ms, Event.PREPARE_REBALANCE, columns
 
 

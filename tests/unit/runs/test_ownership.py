@@ -83,11 +83,7 @@ def test_owners_point_to_sorted_members() -> None:
 def test_resources_sort_by_number_and_lists_only_grow() -> None:
     """Within an incarnation a later list extends an earlier one, so positions line up."""
     generations, resources = dense_rows(
-        [
-            assigned(1, "a", [10, 2]),
-            assigned(2, "a", [0, 2]),
-            assigned(3, "a", [2, 10]),
-        ],
+        [assigned(1, "a", [10, 2]), assigned(2, "a", [0, 2]), assigned(3, "a", [2, 10])],
         "trace",
         "cluster",
     )

@@ -40,15 +40,8 @@ def held(*events: TraceEvent, ends_us: int = 100) -> list[Held]:
 def test_what_is_to_be_given_up_is_held_until_it_is() -> None:
     """A member that is told to let go still has it; the next has it after its own step."""
     assert held(
-        step(10, [0, 1]),
-        step(20, [0], "p:t-1"),
-        step(30, [0]),
-        step(40, [1], member="m2"),
-    ) == [
-        ("p:t-0", "m1", 10, 100),
-        ("p:t-1", "m1", 10, 30),
-        ("p:t-1", "m2", 40, 100),
-    ]
+        step(10, [0, 1]), step(20, [0], "p:t-1"), step(30, [0]), step(40, [1], member="m2")
+    ) == [("p:t-0", "m1", 10, 100), ("p:t-1", "m1", 10, 30), ("p:t-1", "m2", 40, 100)]
 
 
 def test_a_silent_member_held_until_its_last_sign_of_life() -> None:
@@ -76,10 +69,7 @@ def test_a_members_own_words_count_before_its_steps() -> None:
     named = event(Event.HEARTBEAT, 16, client_id="c1")
     assert held(
         step(10, [0, 1]), got, named, step(20, [0], "p:t-1"), gave, step(30, [0]), died
-    ) == [
-        ("p:t-0", "m1", 15, 40),
-        ("p:t-1", "m1", 15, 25),
-    ]
+    ) == [("p:t-0", "m1", 15, 40), ("p:t-1", "m1", 15, 25)]
 
 
 def answer(at_us: int, has: Sequence[int], error: ErrorCode = ErrorCode.NONE) -> TraceEvent:

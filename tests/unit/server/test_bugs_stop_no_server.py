@@ -130,12 +130,7 @@ def served(wire: Wire) -> WireProtocol:
 
     def connect(client_host: str, output: Output) -> Connection:
         return Connection(
-            server.cluster,
-            1,
-            number=1,
-            listener=PLAINTEXT,
-            client_host=client_host,
-            output=output,
+            server.cluster, 1, number=1, listener=PLAINTEXT, client_host=client_host, output=output
         )
 
     protocol = wire.protocol = WireProtocol(server, connect)

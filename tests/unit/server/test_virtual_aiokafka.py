@@ -48,11 +48,7 @@ def importers_of(name: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("name", "listed"),
-    [
-        ("time", (*TIME_READERS, *NOT_CLIENTS)),
-        ("random", CHANCE_TAKERS),
-        ("uuid", UUID_MAKERS),
-    ],
+    [("time", (*TIME_READERS, *NOT_CLIENTS)), ("random", CHANCE_TAKERS), ("uuid", UUID_MAKERS)],
 )
 def test_every_module_that_reads_the_world_is_listed(name: str, listed: tuple[str, ...]) -> None:
     """A release of aiokafka that reads a clock or chance elsewhere is noticed here."""

@@ -91,8 +91,7 @@ def test_a_real_loop_is_refused() -> None:
 
 
 SASL = ClusterSettings(
-    users=PlainUsers({"alice": "secret"}),
-    given={"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"},
+    users=PlainUsers({"alice": "secret"}), given={"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256"}
 )
 
 

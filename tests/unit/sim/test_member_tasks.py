@@ -49,12 +49,7 @@ def test_members_join_when_their_tasks_start_and_leave_when_they_end() -> None:
 
 def test_a_task_may_join_a_group_that_the_file_describes() -> None:
     """The members of both kinds are one group."""
-    group = {
-        "type": "consumer",
-        "group_id": "g",
-        "topics": ["orders"],
-        "members": [{"name": "c1"}],
-    }
+    group = {"type": "consumer", "group_id": "g", "topics": ["orders"], "members": [{"name": "c1"}]}
     scenario = scenario_from_json(task_file(MEMBER, groups=[group]))
     assert [each.name for each in scenario.members()] == ["c1", "t0"]
 
@@ -93,10 +88,7 @@ def test_offsets_are_committed_without_a_member() -> None:
             task_file(MEMBER, {**MEMBER, "assignors": ["sticky"]}),
             "f: task 't1': assignors sticky; the group 'g' has range, cooperative-sticky: give",
         ),
-        (
-            task_file(MEMBER, {**WORKER, "groupId": "g"}),
-            "f: task 't1': 'g' is a consumer group",
-        ),
+        (task_file(MEMBER, {**WORKER, "groupId": "g"}), "f: task 't1': 'g' is a consumer group"),
         (
             task_file(WORKER, {**MEMBER, "groupId": "cluster"}),
             "f: task 't1': 'cluster' is a Connect cluster",

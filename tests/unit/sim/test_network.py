@@ -3,12 +3,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Connection, Network, ResponseMessage
-from coordinator_sim.sim.scenario import (
-    Choices,
-    ConstantLatency,
-    TableLatency,
-    UniformLatency,
-)
+from coordinator_sim.sim.scenario import Choices, ConstantLatency, TableLatency, UniformLatency
 from coordinator_sim.sim.scenario.world import LatencyLaw
 
 LATENCY_US = 100

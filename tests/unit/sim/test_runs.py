@@ -198,10 +198,7 @@ def test_a_short_cut_costs_nothing() -> None:
 def test_a_lost_join_response_is_survived() -> None:
     """The member waits until its request times out, and joins again."""
     events = run(
-        consumers(
-            DropResponse(at_ms=0, member="a", api="JOIN_GROUP", count=2),
-            duration_ms=240_000,
-        )
+        consumers(DropResponse(at_ms=0, member="a", api="JOIN_GROUP", count=2), duration_ms=240_000)
     )
 
     assert owned_at_end(events) == 2
@@ -445,10 +442,7 @@ def test_process_frozen_at_its_start_connects_afterwards() -> None:
 def test_member_stopped_twice_stops_once() -> None:
     """The second request finds it closing."""
     events = run(
-        consumers(
-            StopMember(at_ms=30_000, member="a"),
-            StopMember(at_ms=30_000, member="a"),
-        )
+        consumers(StopMember(at_ms=30_000, member="a"), StopMember(at_ms=30_000, member="a"))
     )
 
     assert len(having(events, Event.MEMBER_LEFT)) == 1
@@ -457,10 +451,7 @@ def test_member_stopped_twice_stops_once() -> None:
 def test_worker_stopped_twice_stops_once() -> None:
     """The work of a worker that was stopped twice moves once, after the scheduled delay."""
     events = run(
-        workers(
-            StopMember(at_ms=30_000, member="w1"),
-            StopMember(at_ms=30_000, member="w1"),
-        )
+        workers(StopMember(at_ms=30_000, member="w1"), StopMember(at_ms=30_000, member="w1"))
     )
 
     assert len(having(events, Event.MEMBER_LEFT)) == 1

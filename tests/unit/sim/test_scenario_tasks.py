@@ -277,14 +277,12 @@ CRASH = {"class": "coordinatorsim.CrashBroker", "broker": 1, "durationMs": 1}
                         "producerNode": "n",
                         "transactionGenerator": {"type": "uniform", "messagesPerTransaction": 2},
                     },
-                ),
+                )
             ),
             "f: task 'a': transactionGenerator: workloads have no transactions in virtual time",
         ),
         (
-            file_of(
-                ("a", {"class": f"{WORKLOAD}.ExternalCommandSpec", "commandNode": "n"}),
-            ),
+            file_of(("a", {"class": f"{WORKLOAD}.ExternalCommandSpec", "commandNode": "n"})),
             "f: task 'a': a command has no effect in virtual time, unless its workload is",
         ),
         (
@@ -292,9 +290,7 @@ CRASH = {"class": "coordinatorsim.CrashBroker", "broker": 1, "durationMs": 1}
             "process 'c1'",
         ),
         (
-            file_of(
-                ("a", {"class": f"{FAULT}.ProcessStopFaultSpec", "nodeNames": ["broker-1"]}),
-            ),
+            file_of(("a", {"class": f"{FAULT}.ProcessStopFaultSpec", "nodeNames": ["broker-1"]})),
             "for_ms of PauseBroker=0: must be from 1",
         ),
         (

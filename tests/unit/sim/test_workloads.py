@@ -76,11 +76,7 @@ def test_stopping_several_consumers_stalls_their_group_for_100_s() -> None:
     assert over_ms == 61_001
     assert "error" not in attrs
     first, *late = sorted(said(events, Event.LEAVE_REQ))
-    assert first == (
-        61_000,
-        "consumer.readers-0",
-        "the consumer unsubscribed from all topics",
-    )
+    assert first == (61_000, "consumer.readers-0", "the consumer unsubscribed from all topics")
     assert {client for _, client, _ in late} == {"consumer.readers-1", "consumer.readers-2"}
     assert {reason for _, _, reason in late} == {"consumer poll timeout has expired."}
     assert all(161_000 < at_ms < 161_100 for at_ms, _, _ in late)

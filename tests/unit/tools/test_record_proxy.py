@@ -38,10 +38,7 @@ def answer_heartbeats(server: socket.socket) -> None:
     with connection:
         while connection.recv(1, socket.MSG_PEEK):
             correlation_id = struct.unpack(">i", receive(connection)[4:8])[0]
-            send(
-                connection,
-                encode_response(HeartbeatResponse(), 3, correlation_id=correlation_id),
-            )
+            send(connection, encode_response(HeartbeatResponse(), 3, correlation_id=correlation_id))
 
 
 def free_port() -> int:

@@ -19,12 +19,7 @@ def started(client: str, ts_us: int) -> TraceEvent:
 
 def read(client: str, topic: str, ts_us: int, took_ms: int, records: int) -> TraceEvent:
     """A topic was read to its end."""
-    attrs = {
-        "phase": "reading",
-        "topic": topic,
-        "records": str(records),
-        "took_ms": str(took_ms),
-    }
+    attrs = {"phase": "reading", "topic": topic, "records": str(records), "took_ms": str(took_ms)}
     return TraceEvent(event=Event.LIFECYCLE, ts_us=ts_us, client_id=client, attrs=attrs)
 
 

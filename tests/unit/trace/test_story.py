@@ -16,14 +16,7 @@ def line_of(event: Event, **columns: object) -> str:
 def test_line_starts_with_time_group_and_event() -> None:
     """Seconds with three decimals; an event of no group shows a dash."""
     event = TraceEvent(event=Event.LOAD_DONE, ts_us=1_500_999, offsets_partition=7)
-    assert story_line(event).split() == [
-        "1.500",
-        "-",
-        "LOAD_DONE",
-        "offsets",
-        "partition",
-        "7",
-    ]
+    assert story_line(event).split() == ["1.500", "-", "LOAD_DONE", "offsets", "partition", "7"]
 
 
 def test_member_id_is_cut_down_or_named() -> None:

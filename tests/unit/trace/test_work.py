@@ -79,9 +79,7 @@ def test_a_gap_that_another_owner_fills_is_none() -> None:
 def test_two_at_once_are_double_run_time() -> None:
     """A zombie and the new owner share three seconds; one owner's stretches share none."""
     counted = count(
-        stretch("a", (0, 5), (0, 5)),
-        stretch("a", (5, 10), (5, 9)),
-        stretch("b", (0, 4), (6, 12)),
+        stretch("a", (0, 5), (0, 5)), stretch("a", (5, 10), (5, 9)), stretch("b", (0, 4), (6, 12))
     )
 
     assert counted.double_run_us == 3 * S

@@ -273,12 +273,7 @@ class SmallProducer:
         return tuple(TopicPartition(topic, each) for each in range(len(self._world.topics[topic])))
 
     def send(
-        self,
-        topic: str,
-        partition: int | None,
-        key: bytes | None,
-        value: bytes | None,
-        told: Told,
+        self, topic: str, partition: int | None, key: bytes | None, value: bytes | None, told: Told
     ) -> Blocking[None]:
         world = self._world
         world.fail("send")

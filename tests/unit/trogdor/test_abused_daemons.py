@@ -445,8 +445,7 @@ ODD = {
         node_specs={"a": NodeDegradeSpec(network_device="\x00", latency_ms=1)}, duration_ms=10**15
     ),
     "a device with half a pair": DegradedNetworkFaultSpec(
-        node_specs={"a": NodeDegradeSpec(network_device="\ud800", latency_ms=1)},
-        duration_ms=10**15,
+        node_specs={"a": NodeDegradeSpec(network_device="\ud800", latency_ms=1)}, duration_ms=10**15
     ),
 }
 

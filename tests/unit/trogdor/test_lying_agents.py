@@ -8,14 +8,7 @@ import pytest
 
 from coordinator_sim.connect.effects import HttpRequest, HttpResponse
 from coordinator_sim.trogdor.contract import Quirks
-from tests.unit.trogdor.lying_agents import (
-    HonestAgent,
-    LyingAgents,
-    Says,
-    ok,
-    status,
-    worker,
-)
+from tests.unit.trogdor.lying_agents import HonestAgent, LyingAgents, Says, ok, status, worker
 
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000

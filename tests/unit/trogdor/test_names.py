@@ -17,10 +17,7 @@ ALL_FIVE = (1, 2, 3, 4, 5)
         ("foo[1-3]", {"foo1", "foo2", "foo3"}),
         ("foo[1-3]bar", {"foo1bar", "foo2bar", "foo3bar"}),
         ("[[ wow[50-52] ]]", {"[[ wow50 ]]", "[[ wow51 ]]", "[[ wow52 ]]"}),
-        (
-            "start[1-3]middle[1-3]epilogue",
-            {f"start[1-3]middle{n}epilogue" for n in (1, 2, 3)},
-        ),
+        ("start[1-3]middle[1-3]epilogue", {f"start[1-3]middle{n}epilogue" for n in (1, 2, 3)}),
         ("foo[07-8]", {"foo7", "foo8"}),
     ],
 )

@@ -21,8 +21,7 @@ from coordinator_sim.trogdor.rates import (
 
 
 @pytest.mark.parametrize(
-    ("per_sec", "in_period"),
-    [(1000, 100), (10, 1), (1, 1), (0, 1), (-5, 1), (15, 1), (25, 2)],
+    ("per_sec", "in_period"), [(1000, 100), (10, 1), (1, 1), (0, 1), (-5, 1), (15, 1), (25, 2)]
 )
 def test_a_rate_is_at_least_one_in_a_period(per_sec: int, in_period: int) -> None:
     """J11: rates per second, in periods of 100 ms, without their fraction."""

@@ -211,10 +211,7 @@ def test_txn_commit_asks_for_both_rights() -> None:
 
 @pytest.mark.parametrize(
     ("version", "error"),
-    [
-        (1, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (2, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-    ],
+    [(1, ErrorCode.COORDINATOR_NOT_AVAILABLE), (2, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)],
 )
 def test_old_producers_do_not_know_loading(version: int, error: ErrorCode) -> None:
     """Before version 2 a load under way is told as COORDINATOR_NOT_AVAILABLE."""

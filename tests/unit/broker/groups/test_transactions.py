@@ -13,10 +13,7 @@ from coordinator_sim.messages.add_offsets_to_txn import (
 )
 from coordinator_sim.messages.end_txn import EndTxnRequest, EndTxnResponse
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
-from coordinator_sim.messages.init_producer_id import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-)
+from coordinator_sim.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from coordinator_sim.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -125,11 +122,7 @@ def test_transactions_survive_a_failover(client: "Client") -> None:
 
 @pytest.mark.parametrize(
     ("version", "error"),
-    [
-        (3, ErrorCode.INVALID_TXN_STATE),
-        (4, ErrorCode.TRANSACTION_ABORTABLE),
-        (5, ErrorCode.NONE),
-    ],
+    [(3, ErrorCode.INVALID_TXN_STATE), (4, ErrorCode.TRANSACTION_ABORTABLE), (5, ErrorCode.NONE)],
 )
 def test_partition_that_was_not_added(client: "Client", version: int, error: ErrorCode) -> None:
     """Offsets of a partition that takes no part are refused; from version 5 on it is added."""

@@ -220,9 +220,7 @@ def test_fetch_reads_no_more_than_the_windows_hold() -> None:
 @pytest.mark.parametrize("limit", [5e-324, float("nan"), 1e308])
 def test_quota_that_is_no_ordinary_number_ends_no_connection(limit: float) -> None:
     """Kafka takes each of them."""
-    client = FieldsClient(
-        cluster_of({"producer_byte_rate": limit, "consumer_byte_rate": limit}),
-    )
+    client = FieldsClient(cluster_of({"producer_byte_rate": limit, "consumer_byte_rate": limit}))
     for _ in range(2):
         assert produced(client) == 0
         answer = client.call(ApiKey.FETCH, FETCH_VERSION, fetch())
@@ -247,17 +245,13 @@ def test_throttled_fetch_of_a_session_leaves_its_partitions_as_they_were() -> No
     first = client.call(ApiKey.FETCH, FETCH_VERSION, fetch(session_epoch=0))
     session_id = first["sessionId"]
     over = client.call(
-        ApiKey.FETCH,
-        FETCH_VERSION,
-        fetch(session_id=session_id, session_epoch=1, named=False),
+        ApiKey.FETCH, FETCH_VERSION, fetch(session_id=session_id, session_epoch=1, named=False)
     )
     assert (over["sessionId"], over["responses"]) == (session_id, [])
     assert over["throttleTimeMs"] > 0
     client.wait(11_000)
     again = client.call(
-        ApiKey.FETCH,
-        FETCH_VERSION,
-        fetch(session_id=session_id, session_epoch=2, named=False),
+        ApiKey.FETCH, FETCH_VERSION, fetch(session_id=session_id, session_epoch=2, named=False)
     )
     assert again["responses"] == first["responses"]
 

@@ -51,9 +51,7 @@ class States:
         """The result of one partition."""
         fields = {
             "groupId": GROUP,
-            "topics": [
-                {"topicId": self.topic_id, "partitions": [{"partition": 0, **asked}]},
-            ],
+            "topics": [{"topicId": self.topic_id, "partitions": [{"partition": 0, **asked}]}],
         }
         answer = self.client.call(api, version, fields)
         (topic,) = answer["results"]

@@ -126,12 +126,7 @@ class HeldLetters:
     ) -> None:
         """Keep what is taken for the answer of the command."""
         self.taken.append(
-            [
-                letters.first_offset,
-                letters.last_offset,
-                letters.delivery_count,
-                letters.cause.name,
-            ]
+            [letters.first_offset, letters.last_offset, letters.delivery_count, letters.cause.name]
         )
         if self.is_held:
             self._held.append(then)

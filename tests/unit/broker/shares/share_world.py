@@ -91,11 +91,7 @@ class ShareWorld:
             {"name": name.replace("_", "."), "configOperation": 0, "value": value}
             for name, value in settings.items()
         ]
-        resource = {
-            "resourceType": GROUP_RESOURCE,
-            "resourceName": GROUP,
-            "configs": configs,
-        }
+        resource = {"resourceType": GROUP_RESOURCE, "resourceName": GROUP, "configs": configs}
         fields = {"resources": [resource], "validateOnly": False}
         answer = self.client.call(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, fields)
         assert [each["errorCode"] for each in answer["responses"]] == [0]

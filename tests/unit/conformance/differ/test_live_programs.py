@@ -18,12 +18,7 @@ from coordinator_sim_conformance.differ.live_comparison import (
 )
 from coordinator_sim_conformance.differ.live_reference import reference_of
 from coordinator_sim_conformance.differ.references import REFERENCES
-from coordinator_sim_conformance.differ.timed_programs import (
-    Clearance,
-    drawn,
-    paced,
-    stretched,
-)
+from coordinator_sim_conformance.differ.timed_programs import Clearance, drawn, paced, stretched
 
 Json = dict[str, Any]
 REQUESTS: Final = 25

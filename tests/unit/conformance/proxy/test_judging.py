@@ -181,11 +181,7 @@ TAMPERED = [
     ("PX-FENCE-01", "stable A B; sync B gen=1", on("SyncGroup", without_error)),
     ("PX-FENCE-01", "stable A B; heartbeat B gen=1", on("Heartbeat", without_error)),
     ("PX-FENCE-01", "stable A B; commit B t-0=5 gen=1", on("OffsetCommit", committed)),
-    (
-        "PX-FENCE-02",
-        "stable A:i1 B; join C:i1; heartbeat A v=4; heartbeat A v=4",
-        served_again(),
-    ),
+    ("PX-FENCE-02", "stable A:i1 B; join C:i1; heartbeat A v=4; heartbeat A v=4", served_again()),
     ("PX-COMMIT-01", "stable A; commit A t-0=5", on("OffsetCommit", lambda _: {"topics": []})),
     (
         "PX-FETCH-01",

@@ -29,10 +29,7 @@ from coordinator_sim.messages.join_group import (
     JoinGroupResponse,
 )
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from coordinator_sim.messages.sync_group import (
-    SyncGroupRequest,
-    SyncGroupRequestAssignment,
-)
+from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.unit.coordinator.consumer.test_consumer_groups import Members
 
 KAFKA_43 = profile_named("4.3")

@@ -91,12 +91,7 @@ def test_it_is_asked_by_names_with_what_members_shall_have() -> None:
         tuple(("foo", number) for number in range(4)),
         2,
     )
-    assert (of_b.topics, of_b.owned, of_b.generation, of_b.rack) == (
-        ("foo",),
-        (),
-        -1,
-        "rack of b",
-    )
+    assert (of_b.topics, of_b.owned, of_b.generation, of_b.rack) == (("foo",), (), -1, "rack of b")
 
 
 def test_a_wrong_answer_changes_nothing_and_is_told_to_the_log(

@@ -137,10 +137,7 @@ def test_the_delay_of_the_first_target_is_told() -> None:
     story = explain_group("app", group_lines(told.events)["app"], ())
     (rebalance,) = story.rebalances
     assert (rebalance.join_ms, rebalance.initial_ms) == (500, 500)
-    assert (rebalance.reason, rebalance.outcome.value) == (
-        RebalanceReason.MEMBER_JOINED,
-        "STABLE",
-    )
+    assert (rebalance.reason, rebalance.outcome.value) == (RebalanceReason.MEMBER_JOINED, "STABLE")
     delayed = "TARGET_COMPUTED epoch 2 server:sticky 1 member 1 with another part delayed=0.5s"
     assert delayed in told.lines()
 
