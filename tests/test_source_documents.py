@@ -11,15 +11,9 @@ import pytest
 from msgspec import Struct
 
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, profile_named
+from coordinator_sim_conformance import running
 from coordinator_sim_conformance.client_cases.case import CLIENTS
 from coordinator_sim_conformance.registry import all_cases, all_client_cases, all_trogdor_cases
-from coordinator_sim_conformance.running import (
-    Ending,
-    Verdict,
-    play_case,
-    play_client_case,
-    play_trogdor_case,
-)
 from coordinator_sim_conformance.scenario_cases.registry import all_scenario_cases
 from coordinator_sim_conformance.targets.simulator import SimulatorTarget
 from coordinator_sim_scenarios.catalog import all_scenarios
@@ -70,10 +64,10 @@ def table_rows() -> Iterator[Row]:
 
 
 @cache
-def _played(case_id: str, profile: str) -> Ending:
+def _played(case_id: str, profile: str) -> running.Ending:
     """How a case of a coordinator ends on the simulator."""
     case = next(each for each in all_cases() if each.case_id == case_id)
-    return play_case(case, SimulatorTarget(), profile)
+    return running.play_case(case, SimulatorTarget(), profile)
 
 
 def _wrong_with_requirement(name: str, row: Row) -> str | None:
@@ -81,15 +75,17 @@ def _wrong_with_requirement(name: str, row: Row) -> str | None:
     trogdor_cases = [each for each in all_trogdor_cases() if _is_of(each.case_id, name)]
     client_cases = [each for each in all_client_cases() if _is_of(each.case_id, name)]
     cases = [each for each in all_cases() if _is_of(each.case_id, name)]
-    endings = [play_client_case(each) for each in client_cases if CLIENTS in row.profiles]
-    endings += [play_trogdor_case(each) for each in trogdor_cases if TROGDOR in row.profiles]
+    endings = [running.play_client_case(each) for each in client_cases if CLIENTS in row.profiles]
+    endings += [
+        running.play_trogdor_case(each) for each in trogdor_cases if TROGDOR in row.profiles
+    ]
     for profile in row.kafkas if cases else ():
         if profile not in cases[0].requirement.profiles:
             return f"{name} is not about {profile}"
         endings += [_played(each.case_id, profile) for each in cases]
     if not endings:
         return f"{name} is of clients, and {row.row_id} is not"
-    failed = [each for each in endings if each.verdict is not Verdict.PASSED]
+    failed = [each for each in endings if each.verdict is not running.Verdict.PASSED]
     return f"{failed[0].case_id}: {failed[0].reason}" if failed else None
 
 

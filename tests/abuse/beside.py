@@ -13,19 +13,9 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.purgatory import PendingAnswer
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages import join_group, offset_commit
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim_conformance.field_frames import request_frame
@@ -69,16 +59,16 @@ class Healthy:
         frame = request_frame(header, {"key": "healthy", "keyType": 0})
         self.client.connection.received(frame, Instants(now_ms, now_ms))
         self.slowest_s = 0.0
-        join = JoinGroupRequest(
+        join = join_group.JoinGroupRequest(
             group_id="healthy",
             session_timeout_ms=1_800_000,
             rebalance_timeout_ms=1_800_000,
             member_id="",
             protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol("range", b"s"),),
+            protocols=(join_group.JoinGroupRequestProtocol("range", b"s"),),
         )
         asked = self._ask(join, 4, now_ms)
-        assert isinstance(asked, JoinGroupResponse)
+        assert isinstance(asked, join_group.JoinGroupResponse)
         self.client.connection.received(_frame(join, asked.member_id), Instants(now_ms, now_ms))
         for later in (3_000, 6_000):
             cluster.expire(Instants(now_ms + later, now_ms + later))
@@ -98,18 +88,18 @@ class Healthy:
         assert isinstance(response, HeartbeatResponse)
         assert response.error_code is ErrorCode.NONE, response
         topics = (
-            OffsetCommitRequestTopic(
-                "healthy", partitions=(OffsetCommitRequestPartition(0, now_ms),)
+            offset_commit.OffsetCommitRequestTopic(
+                "healthy", partitions=(offset_commit.OffsetCommitRequestPartition(0, now_ms),)
             ),
         )
-        commit = OffsetCommitRequest(
+        commit = offset_commit.OffsetCommitRequest(
             group_id="healthy",
             generation_id_or_member_epoch=1,
             member_id=self.member_id,
             topics=topics,
         )
         response = self._ask(commit, 7, now_ms)
-        assert isinstance(response, OffsetCommitResponse)
+        assert isinstance(response, offset_commit.OffsetCommitResponse)
         assert response.topics[0].partitions[0].error_code is ErrorCode.NONE
 
     def _ask(self, request: Request, version: int, now_ms: int) -> Response:
@@ -124,7 +114,7 @@ class Healthy:
         return response
 
 
-def _frame(join: JoinGroupRequest, member_id: str) -> bytes:
+def _frame(join: join_group.JoinGroupRequest, member_id: str) -> bytes:
     from msgspec.structs import replace
 
     from coordinator_sim.messages.codec.frames import encode_request

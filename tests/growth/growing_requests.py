@@ -14,10 +14,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.catalogue import layout_of
 from coordinator_sim.messages.codec.compact_types import unsigned_varint_bytes
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    encode_assignment,
-    encode_subscription,
-)
+from coordinator_sim.messages.embedded import consumer_protocol
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.messages.schema import ZERO_UUID, Field, Kind, Layout, VersionField
 from coordinator_sim_conformance.field_frames import Fields
@@ -469,12 +466,12 @@ _SPECIAL: Final[dict[tuple[ApiKey, str], Any]] = {
 
 
 def _subscription(topics: list[str]) -> bytes:
-    return encode_subscription(Subscription(topics=tuple(topics)), 1)
+    return consumer_protocol.encode_subscription(Subscription(topics=tuple(topics)), 1)
 
 
 def _assignment(topics: list[str]) -> bytes:
     partitions = tuple(TopicPartition(topic, 0) for topic in topics)
-    return encode_assignment(ConsumerAssignment(partitions=partitions))
+    return consumer_protocol.encode_assignment(ConsumerAssignment(partitions=partitions))
 
 
 _EMBEDDED: Final[dict[tuple[ApiKey, Path], Callable[[list[str]], bytes]]] = {

@@ -15,13 +15,8 @@ from coordinator_sim.disk.files import Files, OpenFiles
 from coordinator_sim.disk.partition_folder import Opening, open_store
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.contract import SegmentStore
+from coordinator_sim.log.format import record_batches
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.record_batches import (
-    RecordBatch,
-    TimestampType,
-    batch_of,
-    encode_record_batch,
-)
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.log_config import config_of
 from coordinator_sim.log.log_values import Appended
@@ -138,16 +133,16 @@ class Programs:
         unpacks = self._settings.get("compression.type") == "uncompressed"
         if pick.random() < 0.2 and (stays or unpacks):
             codec = pick.choice([Compression.GZIP, Compression.LZ4, Compression.SNAPPY])
-        batch = batch_of(records, magic=magic, compression=codec)
+        batch = record_batches.batch_of(records, magic=magic, compression=codec)
         if pick.random() < 0.05:
             batch = replace(batch, max_timestamp_ms=self._now + 77)
         if pick.random() < 0.03:
-            batch = replace(batch, timestamp_type=TimestampType.LOG_APPEND_TIME)
+            batch = replace(batch, timestamp_type=record_batches.TimestampType.LOG_APPEND_TIME)
         if magic == 2 and self._magics[0] == 2 and pick.random() < 0.6:
             batch = self._of_producer(batch)
-        return encode_record_batch(batch)
+        return record_batches.encode_record_batch(batch)
 
-    def _of_producer(self, batch: RecordBatch) -> RecordBatch:
+    def _of_producer(self, batch: record_batches.RecordBatch) -> record_batches.RecordBatch:
         pick = self._random
         producer_id = pick.randrange(1, 5)
         state = self._producers.setdefault(producer_id, [0, 0])

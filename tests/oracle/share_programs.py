@@ -11,17 +11,12 @@ from typing import Any, cast
 from coordinator_sim.broker.configs.setting_types import settings_of
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.shares import share_values
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
 from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_state import InFlightState
 from coordinator_sim.broker.shares.persister import SharePartitionKey, StateBatch, StateRead
 from coordinator_sim.broker.shares.share_partition import SharePartition
-from coordinator_sim.broker.shares.share_values import (
-    AcquireRequest,
-    ShareAcquireMode,
-    ShareSettings,
-    fetched_batches,
-)
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
@@ -135,7 +130,7 @@ class OurPartition:
         self._fetchable += 1
 
     def _set(self, settings: Json) -> None:
-        self._settings = ShareSettings(
+        self._settings = share_values.ShareSettings(
             record_lock_duration_ms=settings["lockMs"],
             delivery_count_limit=settings["deliveries"],
             partition_max_record_locks=settings["locks"],
@@ -175,13 +170,13 @@ class OurPartition:
         answer["locked"] = self._partition.maybe_acquire_fetch_lock(command["fetch"])
 
     def _acquire(self, command: Json, answer: Json) -> None:
-        request = AcquireRequest(
+        request = share_values.AcquireRequest(
             member_id=command["member"],
-            mode=ShareAcquireMode(command["mode"]),
+            mode=share_values.ShareAcquireMode(command["mode"]),
             batch_size=command["batchSize"],
             max_fetch_records=command["maxRecords"],
             fetch_offset=command["offset"],
-            batches=fetched_batches(bytes.fromhex(command["records"])),
+            batches=share_values.fetched_batches(bytes.fromhex(command["records"])),
             aborted=tuple(
                 AbortedTransaction(producer, first, -1, -1)
                 for producer, first in command["aborted"]

@@ -6,18 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_sim.assignors.contract import (
-    AssignorMember,
-    ConnectAssignor,
-    ConnectMember,
-    TopicRacks,
-    WorkerLoad,
-)
-from coordinator_sim.assignors.registry import (
-    CONSUMER_ASSIGNORS,
-    make_connect_assignor,
-    make_consumer_assignor,
-)
+from coordinator_sim.assignors import contract, registry
 from coordinator_sim.assignors.user_data import encode_sticky_user_data
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
 from coordinator_sim.messages.embedded.contents import Subscription
@@ -49,10 +38,10 @@ def group(
     owned: Owned,
     racks: Mapping[str, str],
     generation_id: int,
-) -> list[AssignorMember]:
+) -> list[contract.AssignorMember]:
     """Members of one generation that own what they are said to; those without own nothing."""
     return [
-        AssignorMember(
+        contract.AssignorMember(
             member_id=member_id,
             subscription=Subscription(
                 topics=tuple(wanted),
@@ -86,17 +75,17 @@ def spread(assignment: Owned) -> int:
     data=st.data(),
     known=topics(),
     member_ids=MEMBER_IDS,
-    assignor=st.sampled_from(sorted(CONSUMER_ASSIGNORS)),
+    assignor=st.sampled_from(sorted(registry.CONSUMER_ASSIGNORS)),
 )
 def test_every_subscribed_partition_has_one_subscribed_owner(
-    data: st.DataObject, known: TopicRacks, member_ids: list[str], assignor: str
+    data: st.DataObject, known: contract.TopicRacks, member_ids: list[str], assignor: str
 ) -> None:
     """In a fresh group nothing is withheld, doubled, or given to somebody who did not ask."""
     wanted = st.lists(st.sampled_from(sorted(known)), min_size=1, unique=True)
     subscriptions = {member_id: data.draw(wanted) for member_id in member_ids}
     racks = {member_id: data.draw(RACKS) for member_id in member_ids}
     members = group(subscriptions, {}, racks, -1)
-    assignment = make_consumer_assignor(assignor).assign(known, members)
+    assignment = registry.make_consumer_assignor(assignor).assign(known, members)
     assert set(assignment) == set(member_ids)
     subscribed = {topic for topics_of in subscriptions.values() for topic in topics_of}
     by_partition = owners(assignment)
@@ -107,12 +96,12 @@ def test_every_subscribed_partition_has_one_subscribed_owner(
 
 
 @given(known=topics(), member_ids=MEMBER_IDS)
-def test_equal_subscriptions_balance(known: TopicRacks, member_ids: list[str]) -> None:
+def test_equal_subscriptions_balance(known: contract.TopicRacks, member_ids: list[str]) -> None:
     """All but range differ by one at most; range does so within each topic."""
     members = group(dict.fromkeys(member_ids, sorted(known)), {}, {}, -1)
     for name in ("roundrobin", "sticky", "cooperative-sticky"):
-        assert spread(make_consumer_assignor(name).assign(known, members)) <= 1
-    ranges = make_consumer_assignor("range").assign(known, members)
+        assert spread(registry.make_consumer_assignor(name).assign(known, members)) <= 1
+    ranges = registry.make_consumer_assignor("range").assign(known, members)
     for topic in known:
         of_topic = {m: [tp for tp in own if tp.topic == topic] for m, own in ranges.items()}
         assert spread(of_topic) <= 1
@@ -131,12 +120,12 @@ def moves_needed(before: Owned, member_count: int) -> int:
 
 @given(known=topics(), member_ids=MEMBER_IDS, joiner=st.text("klm", min_size=1, max_size=4))
 def test_sticky_moves_no_more_than_needed_when_a_member_joins(
-    known: TopicRacks, member_ids: list[str], joiner: str
+    known: contract.TopicRacks, member_ids: list[str], joiner: str
 ) -> None:
     """The joiner's share is all that moves; cooperative gets there in two rounds."""
     wanted = sorted(known)
     for name in ("sticky", "cooperative-sticky"):
-        assignor = make_consumer_assignor(name)
+        assignor = registry.make_consumer_assignor(name)
         before = assignor.assign(known, group(dict.fromkeys(member_ids, wanted), {}, {}, -1))
         everyone = dict.fromkeys([*member_ids, joiner], wanted)
         after = assignor.assign(known, group(everyone, before, {}, 1))
@@ -152,7 +141,7 @@ def test_sticky_moves_no_more_than_needed_when_a_member_joins(
 
 @given(data=st.data(), known=topics(), member_ids=MEMBER_IDS)
 def test_cooperative_rounds_converge(
-    data: st.DataObject, known: TopicRacks, member_ids: list[str]
+    data: st.DataObject, known: contract.TopicRacks, member_ids: list[str]
 ) -> None:
     """From any ownership each round takes or gives, never both, and all ends with an owner."""
     everything = [TopicPartition(topic, n) for topic in known for n in range(len(known[topic]))]
@@ -162,7 +151,7 @@ def test_cooperative_rounds_converge(
         held[data.draw(holder)].append(partition)
     del held[""]
     subscriptions = dict.fromkeys(member_ids, sorted(known))
-    assignor = make_consumer_assignor("cooperative-sticky")
+    assignor = registry.make_consumer_assignor("cooperative-sticky")
     first = assignor.assign(known, group(subscriptions, held, {}, 1))
     old, new = owners(held), owners(first)
     assert all(old.get(partition, owner) == owner for partition, owner in new.items())
@@ -176,12 +165,14 @@ def test_cooperative_rounds_converge(
 class ConnectGroup:
     """Workers that follow the plans of one leader."""
 
-    def __init__(self, assignor: ConnectAssignor, worker_ids: Sequence[str]) -> None:
+    def __init__(self, assignor: contract.ConnectAssignor, worker_ids: Sequence[str]) -> None:
         self.assignor = assignor
         self.generation_id = 0
         self.now_ms = 0
         self.delay_ms = 0
-        self.running: dict[str, WorkerLoad] = dict.fromkeys(worker_ids, WorkerLoad())
+        self.running: dict[str, contract.WorkerLoad] = dict.fromkeys(
+            worker_ids, contract.WorkerLoad()
+        )
 
     def rebalance(self, configured: Mapping[str, int]) -> bool:
         """One delivered generation after the last delay; answers whether it changed anything."""
@@ -190,7 +181,7 @@ class ConnectGroup:
         plan = self.assignor.assign(
             configured=configured,
             members=[
-                ConnectMember(member_id=worker, connectors=own.connectors, tasks=own.tasks)
+                contract.ConnectMember(member_id=worker, connectors=own.connectors, tasks=own.tasks)
                 for worker, own in self.running.items()
             ],
             generation_id=self.generation_id,
@@ -200,8 +191,8 @@ class ConnectGroup:
         self.delay_ms = plan.delay_ms
         before = dict(self.running)
         for worker, own in before.items():
-            added, revoked = plan.assigned[worker], plan.revoked.get(worker, WorkerLoad())
-            self.running[worker] = WorkerLoad(
+            added, revoked = plan.assigned[worker], plan.revoked.get(worker, contract.WorkerLoad())
+            self.running[worker] = contract.WorkerLoad(
                 connectors=tuple(c for c in own.connectors if c not in revoked.connectors)
                 + added.connectors,
                 tasks=tuple(t for t in own.tasks if t not in revoked.tasks) + added.tasks,
@@ -245,14 +236,16 @@ def test_incremental_plans_converge_without_double_owners(
     data: st.DataObject, worker_ids: list[str], configured: dict[str, int], max_delay_ms: int
 ) -> None:
     """Through joins, departures and changed connectors, work ends balanced and never doubles."""
-    assignor = make_connect_assignor("sessioned", scheduled_rebalance_max_delay_ms=max_delay_ms)
+    assignor = registry.make_connect_assignor(
+        "sessioned", scheduled_rebalance_max_delay_ms=max_delay_ms
+    )
     connect = ConnectGroup(assignor, worker_ids)
     connect.settle(configured)
     for _ in range(data.draw(st.integers(1, 4))):
         match data.draw(st.sampled_from(["join", "leave", "configure"])):
             case "join":
                 newcomer = data.draw(st.text("klm", min_size=1, max_size=5))
-                connect.running.setdefault(newcomer, WorkerLoad())
+                connect.running.setdefault(newcomer, contract.WorkerLoad())
             case "leave" if len(connect.running) > 1:
                 del connect.running[data.draw(st.sampled_from(sorted(connect.running)))]
             case _:

@@ -16,23 +16,9 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, PROFILES, Profile, profile_named
+from coordinator_sim.messages import join_group, offset_commit, offset_delete
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from coordinator_sim.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from coordinator_sim.messages.records import LogBatch, LogKey
 from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
@@ -79,13 +65,13 @@ _API_OF = {
 }
 """What a Kafka must know for these steps; the others are known to all."""
 _KEY_OF: dict[type[GroupRequest], ApiKey] = {
-    JoinGroupRequest: ApiKey.JOIN_GROUP,
+    join_group.JoinGroupRequest: ApiKey.JOIN_GROUP,
     SyncGroupRequest: ApiKey.SYNC_GROUP,
     HeartbeatRequest: ApiKey.HEARTBEAT,
     LeaveGroupRequest: ApiKey.LEAVE_GROUP,
-    OffsetCommitRequest: ApiKey.OFFSET_COMMIT,
+    offset_commit.OffsetCommitRequest: ApiKey.OFFSET_COMMIT,
     TxnOffsetCommitRequest: ApiKey.TXN_OFFSET_COMMIT,
-    OffsetDeleteRequest: ApiKey.OFFSET_DELETE,
+    offset_delete.OffsetDeleteRequest: ApiKey.OFFSET_DELETE,
 }
 
 
@@ -180,8 +166,12 @@ class World:
             case "end":
                 self.end(client, committed=number == 1)
             case "delete":
-                topic = OffsetDeleteRequestTopic("events", (OffsetDeleteRequestPartition(number),))
-                deletion = OffsetDeleteRequest(group_id=client.group_id, topics=(topic,))
+                topic = offset_delete.OffsetDeleteRequestTopic(
+                    "events", (offset_delete.OffsetDeleteRequestPartition(number),)
+                )
+                deletion = offset_delete.OffsetDeleteRequest(
+                    group_id=client.group_id, topics=(topic,)
+                )
                 self.ask(client, deletion, 0)
             case "topic":
                 gone = {"events": DeletedTopic(partition_count=2)}
@@ -239,7 +229,7 @@ class World:
         """Store what was appended, and let the clients learn."""
         self.log.extend(result.batches)
         for reply in result.replies:
-            if isinstance(reply.response, JoinGroupResponse):
+            if isinstance(reply.response, join_group.JoinGroupResponse):
                 learn(self.asked[reply.token], reply.response)
 
 
@@ -248,7 +238,7 @@ def partition_of(client: Client) -> int:
     return partition_for(client.group_id, CONFIG.offsets_topic_num_partitions)
 
 
-def learn(client: Client, response: JoinGroupResponse) -> None:
+def learn(client: Client, response: join_group.JoinGroupResponse) -> None:
     """Take over what an answer to a JoinGroup says."""
     if response.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
         client.member_id = response.member_id
@@ -259,9 +249,9 @@ def learn(client: Client, response: JoinGroupResponse) -> None:
         client.member_id = ""
 
 
-def join_of(client: Client, *, metadata: int) -> JoinGroupRequest:
+def join_of(client: Client, *, metadata: int) -> join_group.JoinGroupRequest:
     """A JoinGroup with one of two subscriptions."""
-    return JoinGroupRequest(
+    return join_group.JoinGroupRequest(
         group_id=client.group_id,
         session_timeout_ms=10_000,
         rebalance_timeout_ms=20_000,
@@ -269,8 +259,8 @@ def join_of(client: Client, *, metadata: int) -> JoinGroupRequest:
         group_instance_id=client.instance_id,
         protocol_type="consumer",
         protocols=(
-            JoinGroupRequestProtocol("range", bytes([metadata])),
-            JoinGroupRequestProtocol("roundrobin", b""),
+            join_group.JoinGroupRequestProtocol("range", bytes([metadata])),
+            join_group.JoinGroupRequestProtocol("roundrobin", b""),
         ),
     )
 
@@ -299,15 +289,15 @@ def heartbeat_of(client: Client) -> HeartbeatRequest:
     )
 
 
-def commit_of(client: Client, *, offset: int) -> OffsetCommitRequest:
+def commit_of(client: Client, *, offset: int) -> offset_commit.OffsetCommitRequest:
     """A commit of one partition, as a member or (offset 0) as a simple consumer."""
     is_simple = offset == 0
-    partition = OffsetCommitRequestPartition(
+    partition = offset_commit.OffsetCommitRequestPartition(
         partition_index=offset % 2, committed_offset=offset, committed_metadata=f"at {offset}"
     )
-    return OffsetCommitRequest(
+    return offset_commit.OffsetCommitRequest(
         group_id=client.group_id,
-        topics=(OffsetCommitRequestTopic("events", partitions=(partition,)),),
+        topics=(offset_commit.OffsetCommitRequestTopic("events", partitions=(partition,)),),
         generation_id_or_member_epoch=-1 if is_simple else client.generation_id,
         member_id="" if is_simple else client.member_id,
     )
@@ -315,13 +305,15 @@ def commit_of(client: Client, *, offset: int) -> OffsetCommitRequest:
 
 def txn_of(client: Client, *, offset: int) -> TxnOffsetCommitRequest:
     """A transactional commit of one partition by the client's own producer."""
-    partition = OffsetCommitRequestPartition(partition_index=offset % 2, committed_offset=offset)
+    partition = offset_commit.OffsetCommitRequestPartition(
+        partition_index=offset % 2, committed_offset=offset
+    )
     return TxnOffsetCommitRequest(
         transactional_id=f"x{client.index}",
         group_id=client.group_id,
         producer_id=client.index,
         producer_epoch=0,
-        topics=(OffsetCommitRequestTopic("events", partitions=(partition,)),),
+        topics=(offset_commit.OffsetCommitRequestTopic("events", partitions=(partition,)),),
     )
 
 

@@ -15,10 +15,7 @@ from msgspec import structs
 
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
-from coordinator_sim.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
+from coordinator_sim.messages import consumer_group_describe
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.sim.runner import Simulation
 from coordinator_sim.sim.scenario import ChangeSubscription, Scenario, scenario_to_json
@@ -167,10 +164,10 @@ def members_of(simulation: Simulation, group_id: str) -> frozenset[str]:
     if broker is None:
         return frozenset()
     context = RequestContext(token=ASKED, api_version=1)
-    asked = ConsumerGroupDescribeRequest(group_ids=(group_id,))
+    asked = consumer_group_describe.ConsumerGroupDescribeRequest(group_ids=(group_id,))
     result = broker.coordinator.handle(asked, context, world.now.group_ms)
     (reply,) = (each.response for each in result.replies if each.token == ASKED)
-    assert isinstance(reply, ConsumerGroupDescribeResponse)
+    assert isinstance(reply, consumer_group_describe.ConsumerGroupDescribeResponse)
     members = (member for group in reply.groups for member in group.members)
     return frozenset(member.member_id for member in members if member.member_epoch >= 0)
 

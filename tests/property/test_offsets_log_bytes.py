@@ -14,27 +14,17 @@ from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.log.compaction import CleaningPass, compacted
 from coordinator_sim.log.dump_text import dump_segment
+from coordinator_sim.log.format import log_batches
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.log_batches import (
-    BatchForm,
-    decode_batches,
-    encode_batch,
-    log_batches_of,
-)
 from coordinator_sim.log.format.record_batches import encode_record_batch
 from coordinator_sim.log.format.segments import SegmentReader
+from coordinator_sim.messages import offset_fetch
 from coordinator_sim.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
-)
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
 )
 from coordinator_sim.messages.records import (
     EndTransactionMarker,
@@ -153,29 +143,32 @@ def test_a_log_survives_its_bytes(
 ) -> None:
     """Whatever can be stored reads back the same, and its text can be printed."""
     log = log_of(script)
-    form = BatchForm(compression=codec, leader_epoch=leader_epoch)
-    data = b"".join(encode_batch(batch, form) for batch in log)
+    form = log_batches.BatchForm(compression=codec, leader_epoch=leader_epoch)
+    data = b"".join(log_batches.encode_batch(batch, form) for batch in log)
 
-    assert list(decode_batches(data, 0)) == log
+    assert list(log_batches.decode_batches(data, 0)) == log
     assert sum(1 for _ in dump_segment("x", data)) == 2 + sum(
         1 + (batch.next_offset - batch.base_offset) for batch in log
     )
 
 
-def fetched(log: list[LogBatch], profile: str) -> tuple[OffsetFetchResponseGroup, ...]:
+def fetched(log: list[LogBatch], profile: str) -> tuple[offset_fetch.OffsetFetchResponseGroup, ...]:
     """All offsets of the groups, from a broker that loads the log; topics and offsets sorted."""
     config = CoordinatorConfig(offsets_topic_num_partitions=1)
     harness = Harness(config, profile_named(profile), elect=False, start_ms=1_700_000_000_000)
     harness.append_batches(log)
     harness.elect()
-    wanted = tuple(OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in GROUPS)
+    wanted = tuple(
+        offset_fetch.OffsetFetchRequestGroup(group_id=group_id, topics=None) for group_id in GROUPS
+    )
     reply = answer(
-        harness.call(OffsetFetchRequest(groups=wanted), api_version=8), OffsetFetchResponse
+        harness.call(offset_fetch.OffsetFetchRequest(groups=wanted), api_version=8),
+        offset_fetch.OffsetFetchResponse,
     )
     return reply.groups
 
 
-def flat(groups: tuple[OffsetFetchResponseGroup, ...]) -> list[tuple[object, ...]]:
+def flat(groups: tuple[offset_fetch.OffsetFetchResponseGroup, ...]) -> list[tuple[object, ...]]:
     """The same without the order of maps."""
     return sorted(
         (
@@ -229,14 +222,16 @@ def test_cleaning_does_not_change_the_loaded_offsets(
     assume(not deletes_what_is_pending(one_version))
     log = log_of([step for step in one_version if step[2] or step[0] != "txn"], closed=True)
     stored = [
-        one.decoded() for batch in log for one in SegmentReader(encode_batch(batch, BatchForm()))
+        one.decoded()
+        for batch in log
+        for one in SegmentReader(log_batches.encode_batch(batch, log_batches.BatchForm()))
     ]
     now_ms = 1_700_000_000_000
     for wait_ms in after_ms:
         now_ms += wait_ms
         stored = compacted(stored, CleaningPass(now_ms=now_ms))
     data = b"".join(map(encode_record_batch, stored))
-    cleaned = [batch for one in SegmentReader(data) for batch in log_batches_of(one, 0)]
+    cleaned = [batch for one in SegmentReader(data) for batch in log_batches.log_batches_of(one, 0)]
 
     for profile in ("4.4", "3.9"):
         assert flat(fetched(cleaned, profile)) == flat(fetched(log, profile))
@@ -249,7 +244,10 @@ def test_hostile_bytes_raise_one_kind_of_error(
 ) -> None:
     """Altered, cut or random segments: refused or read, never anything else."""
     whole = bytearray(
-        b"".join(encode_batch(batch, BatchForm(compression=codec)) for batch in log_of(script))
+        b"".join(
+            log_batches.encode_batch(batch, log_batches.BatchForm(compression=codec))
+            for batch in log_of(script)
+        )
     )
     for _ in range(data.draw(st.integers(0, 4))):
         if whole:
@@ -260,7 +258,7 @@ def test_hostile_bytes_raise_one_kind_of_error(
     list(dump_segment("x", altered))
     for stored in SegmentReader(altered, check_crc=False):
         with suppress(WireFormatError):
-            list(log_batches_of(stored, 0))
+            list(log_batches.log_batches_of(stored, 0))
 
 
 @given(
@@ -297,4 +295,4 @@ def test_commits_packed_by_hand_are_the_general_bytes(
         transactional=transactional,
     )
     in_general = replace(batch, record_times_ms=(77,) * len(records))
-    assert encode_batch(batch) == encode_batch(in_general)
+    assert log_batches.encode_batch(batch) == log_batches.encode_batch(in_general)

@@ -3,12 +3,7 @@
 import pytest
 
 from coordinator_sim.errors import MissingDependencyError
-from coordinator_sim_conformance.real_kafka.kafka import (
-    BROKER_VERSION,
-    OLD_BROKER_VERSION,
-    TOOLS_VERSION,
-    jars_of,
-)
+from coordinator_sim_conformance.real_kafka import kafka
 
 COSTLIEST = (
     "test_log_directory.py",
@@ -36,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def kafka_jars() -> None:
     """Java, Maven and the jars of broker and tools; without them these tests are skipped."""
     try:
-        for version in (BROKER_VERSION, OLD_BROKER_VERSION, TOOLS_VERSION):
-            jars_of(version)
+        for version in (kafka.BROKER_VERSION, kafka.OLD_BROKER_VERSION, kafka.TOOLS_VERSION):
+            kafka.jars_of(version)
     except MissingDependencyError as error:
         pytest.skip(str(error))

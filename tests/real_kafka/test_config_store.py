@@ -4,11 +4,7 @@ from random import Random
 
 import pytest
 
-from coordinator_sim_conformance.real_kafka.config_store import (
-    random_run,
-    read_by_connect,
-    read_by_us,
-)
+from coordinator_sim_conformance.real_kafka import config_store
 
 pytestmark = pytest.mark.real_kafka
 
@@ -18,8 +14,8 @@ RUNS = 300
 def test_random_records_mean_the_same() -> None:
     """Snapshot, order, exception and listener after each of 18,000 records, odd ones among them."""
     random = Random(14)  # noqa: S311 - a repeatable draw
-    runs = [random_run(random) for _ in range(RUNS)]
-    theirs, ours = read_by_connect(runs), read_by_us(runs)
+    runs = [config_store.random_run(random) for _ in range(RUNS)]
+    theirs, ours = config_store.read_by_connect(runs), config_store.read_by_us(runs)
     assert len(theirs) == len(ours)
     records = [record for each, _ in runs for record in each]
     for number, (their, our) in enumerate(zip(theirs, ours, strict=True)):

@@ -9,12 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim_conformance.real_kafka.kafka import (
-    TOOLS_VERSION,
-    Broker,
-    free_ports,
-    run_client,
-)
+from coordinator_sim_conformance.real_kafka import kafka
 from coordinator_sim_conformance.real_kafka.offsets_log import OFFSETS_PARTITIONS, PROPERTIES
 from coordinator_sim_conformance.real_kafka.tools import Tools
 from tests.unit.cli.test_serve import COMMAND
@@ -56,7 +51,7 @@ def described(tools: Tools) -> list[tuple[str, ...]]:
 
 def prepare(bootstrap: str, tools: Tools) -> None:
     """The topics, and records of one of them."""
-    run_client("prepare", bootstrap)
+    kafka.run_client("prepare", bootstrap)
     tools.run("topics", "--create", *TOPIC, "--partitions", "1")
     assert tools.run("produce", *TOPIC, text="".join(f"{line}\n" for line in LINES)).status == 0
 
@@ -70,11 +65,11 @@ def read(tools: Tools, count: int) -> tuple[str, ...]:
 def test_commits_survive_a_kill_and_are_loaded_by_a_real_broker(tmp_path: Path) -> None:
     """A consumer's, an admin's and a transaction's offsets are described alike three times."""
     folder = tmp_path / "ours"
-    port = free_ports()[0]
+    port = kafka.free_ports()[0]
     with Tools(f"127.0.0.1:{port}") as tools:
         with killed(port, folder):
             prepare(f"127.0.0.1:{port}", tools)
-            run_client("commit", f"127.0.0.1:{port}")
+            kafka.run_client("commit", f"127.0.0.1:{port}")
             assert read(tools, 60) == LINES[:60]
             before = described(tools)
         with killed(port, folder):
@@ -84,7 +79,7 @@ def test_commits_survive_a_kill_and_are_loaded_by_a_real_broker(tmp_path: Path) 
     assert ("reader", "lines", "0", "60", "100", "40") in before
     assert ("reader", "lines", "0", "100", "100", "0") in after
     assert len(after) == 6
-    with Broker(tmp_path / "broker", PROPERTIES, TOOLS_VERSION) as broker:
+    with kafka.Broker(tmp_path / "broker", PROPERTIES, kafka.TOOLS_VERSION) as broker:
         with Tools(broker.bootstrap) as tools:
             prepare(broker.bootstrap, tools)
         broker.stop()

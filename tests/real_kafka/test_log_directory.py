@@ -18,20 +18,7 @@ from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.records import EndTransactionMarker
 from coordinator_sim.server.kept_cluster import KeptCluster
 from coordinator_sim_conformance.field_frames import Fields
-from coordinator_sim_conformance.real_kafka.kafka import (
-    BROKER_VERSION,
-    OLD_BROKER_VERSION,
-    TOOLS_VERSION,
-    Broker,
-    run_client,
-    run_java,
-)
-from coordinator_sim_conformance.real_kafka.offsets_log import (
-    OFFSETS_PARTITIONS,
-    PROPERTIES,
-    StoredOffset,
-    offset_of,
-)
+from coordinator_sim_conformance.real_kafka import kafka, offsets_log
 from tests.unit.broker.data_client import DataClient
 
 pytestmark = pytest.mark.real_kafka
@@ -80,7 +67,9 @@ def test_the_dump_tool_has_nothing_to_complain_about(tmp_path: Path) -> None:
     kinds = {path.suffix for path in files}
     assert kinds == {".log", ".index", ".timeindex", ".txnindex", ".snapshot"}
     for option in ("--deep-iteration", "--index-sanity-check"):
-        done = run_java(TOOLS_VERSION, DUMP, option, "--files", ",".join(map(str, files)))
+        done = kafka.run_java(
+            kafka.TOOLS_VERSION, DUMP, option, "--files", ",".join(map(str, files))
+        )
         assert done.returncode == 0, done.stderr
         printed = done.stdout + done.stderr
         assert [word for word in COMPLAINTS if word in printed] == []
@@ -88,7 +77,7 @@ def test_the_dump_tool_has_nothing_to_complain_about(tmp_path: Path) -> None:
     assert done.stdout.count("passed sanity check") == sum(
         path.suffix in {".index", ".timeindex"} for path in files
     )
-    dumped = run_java(TOOLS_VERSION, DUMP, "--files", ",".join(map(str, files))).stdout
+    dumped = kafka.run_java(kafka.TOOLS_VERSION, DUMP, "--files", ",".join(map(str, files))).stdout
     assert dumped.count("Dumping ") == len(files)
     assert "producerId: 8 producerEpoch: 0" in dumped
 
@@ -130,12 +119,12 @@ class Ours:
         answer = self.call(ApiKey.OFFSET_COMMIT, 8, request)
         assert {p["errorCode"] for p in answer["topics"][0]["partitions"]} == {0}
 
-    def fetched(self, groups: tuple[str, ...]) -> list[StoredOffset]:
+    def fetched(self, groups: tuple[str, ...]) -> list[offsets_log.StoredOffset]:
         """All offsets of these groups; sorted."""
         wanted = [{"groupId": group_id, "topics": None} for group_id in groups]
         answer = self.call(ApiKey.OFFSET_FETCH, 8, {"groups": wanted})
         return sorted(
-            StoredOffset(
+            offsets_log.StoredOffset(
                 group["groupId"],
                 topic["name"],
                 found["partitionIndex"],
@@ -153,10 +142,10 @@ class Ours:
 @pytest.mark.parametrize(
     "version",
     [
-        BROKER_VERSION,
+        kafka.BROKER_VERSION,
         *(
             pytest.param(each, marks=pytest.mark.nightly)
-            for each in (TOOLS_VERSION, OLD_BROKER_VERSION)
+            for each in (kafka.TOOLS_VERSION, kafka.OLD_BROKER_VERSION)
         ),
     ],
 )
@@ -165,8 +154,8 @@ def test_a_real_broker_loads_our_offsets_partitions(
 ) -> None:
     """Clients fetch there what ours committed, whether our indexes are trusted or recovered."""
     groups = tuple(f"g{number}" for number in range(12))
-    with Broker(tmp_path / "broker", PROPERTIES, version) as broker:
-        run_client("prepare", broker.bootstrap)
+    with kafka.Broker(tmp_path / "broker", offsets_log.PROPERTIES, version) as broker:
+        kafka.run_client("prepare", broker.bootstrap)
         broker.stop()
         shutil.copytree(broker.data, tmp_path / "ours")
         ours = Ours(tmp_path / "ours")
@@ -175,14 +164,17 @@ def test_a_real_broker_loads_our_offsets_partitions(
                 ours.commit(group_id, {number % 3: offset})
         expected = ours.fetched(groups)
         ours.cluster.leave()
-        for partition in range(OFFSETS_PARTITIONS):
+        for partition in range(offsets_log.OFFSETS_PARTITIONS):
             folder = f"{OFFSETS}-{partition}"
             shutil.rmtree(broker.data / folder)
             shutil.copytree(tmp_path / "ours" / folder, broker.data / folder)
         if not is_clean:
             (broker.data / ".kafka_cleanshutdown").unlink()
         broker.start()
-        fetched = [offset_of(line) for line in run_client("fetch", broker.bootstrap, *groups)]
+        fetched = [
+            offsets_log.offset_of(line)
+            for line in kafka.run_client("fetch", broker.bootstrap, *groups)
+        ]
         said = broker.log.read_text()
     assert sorted(fetched) == expected
     assert len(fetched) == len(groups)
@@ -191,7 +183,8 @@ def test_a_real_broker_loads_our_offsets_partitions(
 
 
 @pytest.mark.parametrize(
-    "version", [BROKER_VERSION, pytest.param(OLD_BROKER_VERSION, marks=pytest.mark.nightly)]
+    "version",
+    [kafka.BROKER_VERSION, pytest.param(kafka.OLD_BROKER_VERSION, marks=pytest.mark.nightly)],
 )
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_we_serve_the_directory_of_a_real_broker(
@@ -199,17 +192,20 @@ def test_we_serve_the_directory_of_a_real_broker(
 ) -> None:
     """Topics are found by their folders; offsets are as it had them, also when it was killed."""
     groups = ("plain", "simple", "txn", "gone")
-    with Broker(tmp_path, PROPERTIES, version) as broker:
-        run_client("prepare", broker.bootstrap)
-        run_client("commit", broker.bootstrap)
-        fetched = [offset_of(line) for line in run_client("fetch", broker.bootstrap, *groups)]
+    with kafka.Broker(tmp_path, offsets_log.PROPERTIES, version) as broker:
+        kafka.run_client("prepare", broker.bootstrap)
+        kafka.run_client("commit", broker.bootstrap)
+        fetched = [
+            offsets_log.offset_of(line)
+            for line in kafka.run_client("fetch", broker.bootstrap, *groups)
+        ]
         if is_killed:
             broker.kill()
     ours = Ours(broker.data)
     assert ours.fetched(groups) == sorted(fetched)
     assert len(fetched) == 5
     names = {name: len(topic.partitions) for name, topic in ours.cluster.image.topics.items()}
-    assert names[OFFSETS] == OFFSETS_PARTITIONS
+    assert names[OFFSETS] == offsets_log.OFFSETS_PARTITIONS
     assert names["orders"] == 3
     ours.commit("simple", {0: 1234})
     ours.cluster.leave()

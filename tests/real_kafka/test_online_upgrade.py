@@ -12,12 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from coordinator_sim_conformance.real_kafka.kafka import (
-    BROKER_VERSION,
-    TOOLS_VERSION,
-    Broker,
-    free_ports,
-)
+from coordinator_sim_conformance.real_kafka import kafka
 from coordinator_sim_conformance.real_kafka.upgrade import story
 from coordinator_sim_conformance.real_kafka.upgrade.hosts import PATIENCE_S, Host
 from tests.unit.cli.test_serve import COMMAND, serving
@@ -52,10 +47,12 @@ def outcomes(bootstrap: str, variants: Sequence[story.Variant]) -> list[story.Ou
 @pytest.mark.parametrize(
     ("version", "profile", "groups"),
     [
-        pytest.param(BROKER_VERSION, "4.4", ("java", "mixed", "auto", "killed"), id="4.4"),
-        pytest.param(BROKER_VERSION, "4.4", ("static",), marks=pytest.mark.nightly, id="static"),
+        pytest.param(kafka.BROKER_VERSION, "4.4", ("java", "mixed", "auto", "killed"), id="4.4"),
         pytest.param(
-            TOOLS_VERSION, "4.3", tuple(NAMED), marks=pytest.mark.nightly, id="4.3 and static"
+            kafka.BROKER_VERSION, "4.4", ("static",), marks=pytest.mark.nightly, id="static"
+        ),
+        pytest.param(
+            kafka.TOOLS_VERSION, "4.3", tuple(NAMED), marks=pytest.mark.nightly, id="4.3 and static"
         ),
     ],
 )
@@ -64,7 +61,7 @@ def test_groups_under_load_are_upgraded_and_come_back_as_at_a_real_broker(
 ) -> None:
     """Commits in callbacks and by themselves, Java and librdkafka, and a member that is killed."""
     variants = [NAMED[group] for group in groups]
-    with Broker(tmp_path, dict(QUICK), version) as broker:
+    with kafka.Broker(tmp_path, dict(QUICK), version) as broker:
         theirs = outcomes(broker.bootstrap, variants)
     with serving("--port", "0", "--profile", profile, *OPTIONS) as ready:
         ours = outcomes(ready["bootstrap"], variants)
@@ -98,7 +95,7 @@ class Served:
     """A server on a directory that can be killed and started again at the same address."""
 
     def __init__(self, folder: Path) -> None:
-        self._port = free_ports()[0]
+        self._port = kafka.free_ports()[0]
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self.bootstrap = f"127.0.0.1:{self._port}"
@@ -122,7 +119,7 @@ class Served:
 @pytest.mark.nightly
 def test_mixed_group_outlives_its_broker_as_at_a_real_broker(tmp_path: Path) -> None:
     """A broker that is killed loads the group from its log; both kinds of members go on."""
-    with Broker(tmp_path / "real", dict(PATIENT)) as broker:
+    with kafka.Broker(tmp_path / "real", dict(PATIENT)) as broker:
 
         def again() -> None:
             broker.kill()
@@ -167,7 +164,7 @@ def refusal(bootstrap: str) -> list[str]:
 @pytest.mark.nightly
 def test_group_that_librdkafka_leads_cooperatively_is_not_upgraded(tmp_path: Path) -> None:
     """Its cooperative-sticky puts user data into assignments of members that owned something."""
-    with Broker(tmp_path, dict(QUICK)) as broker:
+    with kafka.Broker(tmp_path, dict(QUICK)) as broker:
         theirs = refusal(broker.bootstrap)
     with serving("--port", "0", *OPTIONS) as ready:
         ours = refusal(ready["bootstrap"])

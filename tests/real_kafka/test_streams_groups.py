@@ -4,12 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from coordinator_sim_conformance.real_kafka import streams
 from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION, TOOLS_VERSION, Broker
-from coordinator_sim_conformance.real_kafka.streams import (
-    OLD_STREAMS_VERSION,
-    STREAMS_VERSION,
-    streams_story,
-)
 from tests.unit.cli.test_serve import serving
 
 pytestmark = pytest.mark.real_kafka
@@ -25,9 +21,9 @@ OPTIONS = tuple(word for name in QUICK for word in ("--set", f"{name}={QUICK[nam
 @pytest.mark.parametrize(
     ("application", "broker_version", "profile"),
     [
-        (STREAMS_VERSION, BROKER_VERSION, "4.4"),
-        pytest.param(STREAMS_VERSION, TOOLS_VERSION, "4.3", marks=pytest.mark.nightly),
-        pytest.param(OLD_STREAMS_VERSION, BROKER_VERSION, "4.4", marks=pytest.mark.nightly),
+        (streams.STREAMS_VERSION, BROKER_VERSION, "4.4"),
+        pytest.param(streams.STREAMS_VERSION, TOOLS_VERSION, "4.3", marks=pytest.mark.nightly),
+        pytest.param(streams.OLD_STREAMS_VERSION, BROKER_VERSION, "4.4", marks=pytest.mark.nightly),
     ],
 )
 def test_an_application_joins_counts_and_leaves_as_at_a_real_broker(
@@ -38,9 +34,9 @@ def test_an_application_joins_counts_and_leaves_as_at_a_real_broker(
     Kafka's classes assert nothing here: each line is their own account, and ours is Kafka's.
     """
     with Broker(tmp_path, dict(QUICK), broker_version) as broker:
-        theirs = streams_story(application, broker.bootstrap)
+        theirs = streams.streams_story(application, broker.bootstrap)
     assert any(line.startswith("counted exactly {five=84,") for line in theirs)
     with serving("--port", "0", "--profile", profile, *OPTIONS) as ready:
-        ours = streams_story(application, ready["bootstrap"])
+        ours = streams.streams_story(application, ready["bootstrap"])
 
     assert ours == theirs

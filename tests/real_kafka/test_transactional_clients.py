@@ -6,25 +6,20 @@ from typing import Any
 
 import pytest
 
-from coordinator_sim_conformance.real_kafka.kafka import (
-    OLD_BROKER_VERSION,
-    TOOLS_VERSION,
-    Broker,
-    run_java,
-)
+from coordinator_sim_conformance.real_kafka import kafka
 from tests.unit.cli.test_serve import serving
 
 pytestmark = pytest.mark.real_kafka
 
 SOURCE = Path(__file__).parents[2] / "conformance" / "real_kafka" / "TransactionalClient.java"
 SWEEP = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
-PROFILES = {TOOLS_VERSION: "4.3", OLD_BROKER_VERSION: "3.9"}
+PROFILES = {kafka.TOOLS_VERSION: "4.3", kafka.OLD_BROKER_VERSION: "3.9"}
 TIMEOUT_S = 10
 
 
 def java(version: str, bootstrap: str) -> list[str]:
     """What the clients of a release print."""
-    done = run_java(version, str(SOURCE), bootstrap)
+    done = kafka.run_java(version, str(SOURCE), bootstrap)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -32,10 +27,10 @@ def java(version: str, bootstrap: str) -> list[str]:
 @pytest.mark.parametrize(
     ("brokers", "version"),
     [
-        (3, TOOLS_VERSION),
-        pytest.param(1, TOOLS_VERSION, marks=pytest.mark.nightly),
-        (1, OLD_BROKER_VERSION),
-        pytest.param(3, OLD_BROKER_VERSION, marks=pytest.mark.nightly),
+        (3, kafka.TOOLS_VERSION),
+        pytest.param(1, kafka.TOOLS_VERSION, marks=pytest.mark.nightly),
+        (1, kafka.OLD_BROKER_VERSION),
+        pytest.param(3, kafka.OLD_BROKER_VERSION, marks=pytest.mark.nightly),
     ],
 )
 def test_java_sees_what_it_sees_at_a_real_broker(
@@ -43,7 +38,7 @@ def test_java_sees_what_it_sees_at_a_real_broker(
 ) -> None:
     """Commits, aborts, offsets, fencing, an operator's verbs and a timeout."""
     properties = {"num.partitions": "2", SWEEP: "200"}
-    with Broker(tmp_path, properties, version) as broker:
+    with kafka.Broker(tmp_path, properties, version) as broker:
         theirs = java(version, broker.bootstrap)
     topics = ("--topics", "out:2,copy:2", "--profile", PROFILES[version])
     settings = ("--port", "0", "--brokers", str(brokers), "--set", f"{SWEEP}=200")

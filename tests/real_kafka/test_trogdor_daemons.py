@@ -12,12 +12,8 @@ import pytest
 from coordinator_sim.errors import MissingDependencyError
 from coordinator_sim_conformance.real_kafka.trogdor import java_daemons
 from coordinator_sim_conformance.registry import all_trogdor_cases
+from coordinator_sim_conformance.trogdor_cases import on_daemons
 from coordinator_sim_conformance.trogdor_cases.case import ExecCase, StoryCase
-from coordinator_sim_conformance.trogdor_cases.on_daemons import (
-    parts_for_daemons,
-    play_one_task_cases,
-    play_stories,
-)
 from coordinator_sim_conformance.trogdor_cases.processes import OWN_DAEMONS, Daemons
 
 pytestmark = pytest.mark.real_kafka
@@ -41,12 +37,12 @@ def daemons_of(pair: str, java: Daemons) -> Daemons:
 
 def stories(part: list[StoryCase], daemons: Daemons) -> Endings:
     """How stories end."""
-    return dict(play_stories(part, daemons))
+    return dict(on_daemons.play_stories(part, daemons))
 
 
 def tasks(daemons: Daemons) -> Endings:
     """How the cases of agents for one task end."""
-    return dict(play_one_task_cases(all_trogdor_cases(), daemons))
+    return dict(on_daemons.play_one_task_cases(all_trogdor_cases(), daemons))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +52,7 @@ def endings() -> Iterator[dict[str, list[Future[Endings]]]]:
         java = java_daemons()
     except MissingDependencyError as error:
         pytest.skip(str(error))
-    parts = parts_for_daemons(all_trogdor_cases(), PART_COUNT)
+    parts = on_daemons.parts_for_daemons(all_trogdor_cases(), PART_COUNT)
     at_once = [part for part in parts if not part[0].setup.topics]
     later = [part for part in parts if part[0].setup.topics]
     found: dict[str, list[Future[Endings]]] = {pair: [] for pair in PAIRS}

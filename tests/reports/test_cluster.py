@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks import standalone
 from benchmarks.ingest import month_events, other_lines
-from benchmarks.standalone import (
-    StandaloneCluster,
-    has_our_package,
-    plain_python,
-    python_of_workers,
-)
 from coordinator_sim.disk.last_offsets import read_last_offsets
 from coordinator_sim.disk.segment_sources import find_logs
 from coordinator_sim.ingest.importing import Options, prepare
@@ -44,15 +39,18 @@ _PATIENCE_S = 60.0
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of the workers, without this package."""
-    interpreter = plain_python(tmp_path_factory.mktemp("python") / "python")
-    assert not has_our_package(interpreter)
+    interpreter = standalone.plain_python(tmp_path_factory.mktemp("python") / "python")
+    assert not standalone.has_our_package(interpreter)
     return interpreter
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, python: Path) -> Iterator[StandaloneCluster]:
+def cluster(tmp_path: Path, python: Path) -> Iterator[standalone.StandaloneCluster]:
     """A master and two workers of one core each."""
-    with StandaloneCluster(tmp_path / "cluster", 2) as started, python_of_workers(python):
+    with (
+        standalone.StandaloneCluster(tmp_path / "cluster", 2) as started,
+        standalone.python_of_workers(python),
+    ):
         yield started
 
 
@@ -79,7 +77,7 @@ def ingested(log: Path, out: Path, master: str | None) -> str:
 
 
 def test_every_job_runs_on_workers_that_lack_this_package(
-    cluster: StandaloneCluster, log: Path, tmp_path: Path
+    cluster: standalone.StandaloneCluster, log: Path, tmp_path: Path
 ) -> None:
     """Its code is sent with the job; the answers are those of one process."""
     logs = find_logs([GOLDEN]).logs
@@ -94,7 +92,7 @@ def test_every_job_runs_on_workers_that_lack_this_package(
 
 
 def test_files_behind_uris_are_sent_to_workers(
-    cluster: StandaloneCluster, log: Path, tmp_path: Path
+    cluster: standalone.StandaloneCluster, log: Path, tmp_path: Path
 ) -> None:
     """Ranges of a log, a request log, and segments of partitions, in copies of the workers' own."""
     left = leave_behind(scenario_named("coordinator-lost-in-join"), tmp_path / "run")
@@ -123,7 +121,7 @@ def test_files_behind_uris_are_sent_to_workers(
 
 
 def test_a_job_goes_on_when_a_worker_is_killed(
-    cluster: StandaloneCluster, log: Path, tmp_path: Path
+    cluster: standalone.StandaloneCluster, log: Path, tmp_path: Path
 ) -> None:
     """Spark gives the ranges that were lost to the other worker: nothing is missing or doubled."""
     expected = ingested(log, tmp_path / "alone", None)
@@ -143,7 +141,7 @@ def test_a_job_goes_on_when_a_worker_is_killed(
 
 
 def _kill_in_the_middle(
-    cluster: StandaloneCluster, spark: "SparkSession", killed_at: list[int]
+    cluster: standalone.StandaloneCluster, spark: "SparkSession", killed_at: list[int]
 ) -> None:
     """Kill a worker and what it runs once some tasks of a job are done, and others are not."""
     tracker = spark.sparkContext.statusTracker()

@@ -20,15 +20,7 @@ from coordinator_sim.sim.scenario.topology import SETTLE_MS
 from coordinator_sim.sim.scenario.upgrade import Deploy
 from coordinator_sim.sim.scenario.variants import with_counted_work
 from coordinator_sim.trace.recorder import MemoryRecorder
-from coordinator_sim_reports.rehearsal_figures import (
-    MEASURES,
-    Balance,
-    DeployRow,
-    Rehearsal,
-    balance_of,
-    pays_after,
-    spread_of,
-)
+from coordinator_sim_reports import rehearsal_figures
 from coordinator_sim_reports.rehearsal_runs import Pace
 from coordinator_sim_reports.rehearsal_words import pays_text, spread_text, verdict
 from coordinator_sim_reports.rehearsals import Job, rehearse
@@ -64,7 +56,7 @@ def rehearsed(
     *partitions: str,
     seeds: int = 2,
     pace: Pace = Pace(),  # noqa: B008 - frozen
-) -> Rehearsal:
+) -> rehearsal_figures.Rehearsal:
     """A rehearsal as the command line asks for one."""
     wishes = wishes_of([], "uniform", pace="", down="", profile="4.4", top=5)
     told = read_told(trace, list(partitions))
@@ -72,15 +64,20 @@ def rehearsed(
     return rehearse(job, lambda _done, _all: None)
 
 
-def row(deploy: Deploy, *unowned: float, **others: float) -> DeployRow:
+def row(deploy: Deploy, *unowned: float, **others: float) -> rehearsal_figures.DeployRow:
     """What a deploy costs in each world; other figures are the same in all of them."""
-    costs = {name: spread_of([others.get(name, 0.0)] * len(unowned)) for name in MEASURES}
-    return DeployRow(deploy=deploy, costs={**costs, "unowned_s": spread_of(unowned)}, file="f")
+    costs = {
+        name: rehearsal_figures.spread_of([others.get(name, 0.0)] * len(unowned))
+        for name in rehearsal_figures.MEASURES
+    }
+    return rehearsal_figures.DeployRow(
+        deploy=deploy, costs={**costs, "unowned_s": rehearsal_figures.spread_of(unowned)}, file="f"
+    )
 
 
-def balance(*rows: DeployRow) -> dict[str, Balance]:
+def balance(*rows: rehearsal_figures.DeployRow) -> dict[str, rehearsal_figures.Balance]:
     """The balance by figure."""
-    return {each.measure: each for each in balance_of(rows)}
+    return {each.measure: each for each in rehearsal_figures.balance_of(rows)}
 
 
 def test_the_balance_by_hand() -> None:
@@ -119,7 +116,7 @@ def test_what_the_worlds_do_not_agree_on_is_not_told() -> None:
 )
 def test_when_it_has_paid(extra: float, saving: float, deploys: int | None) -> None:
     """At once, after some deploys, or never."""
-    assert pays_after(extra, saving) == deploys
+    assert rehearsal_figures.pays_after(extra, saving) == deploys
 
 
 def test_the_history_is_what_replay_says(logged: Path, simulated: Path, tmp_path: Path) -> None:
@@ -207,7 +204,7 @@ def test_days_are_told_of_a_long_recording(simulated: Path, tmp_path: Path) -> N
         group,
         group=replace(group.group, seen=seen, deploys=deploys),
         deploys=(*rows, row(Deploy.BACK, 99.0)),
-        balance=balance_of(rows),
+        balance=rehearsal_figures.balance_of(rows),
     )
     sentences = verdict(told)
     assert "so the upgrade has paid for itself after 4 of them" in sentences[1]

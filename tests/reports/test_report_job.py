@@ -13,10 +13,7 @@ pytest.importorskip("pyspark", reason="needs the spark extra")
 from coordinator_sim.cli.main import app
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    encode_assignment,
-    encode_subscription,
-)
+from coordinator_sim.messages.embedded import consumer_protocol
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
 
 S = 1_000_000
 BAD_SEGMENT = "b.log: holds no good batch"
-TOPIC = encode_subscription(Subscription(topics=("t",)))
+TOPIC = consumer_protocol.encode_subscription(Subscription(topics=("t",)))
 
 
 def round_of(generation: int, at_s: int, owners: dict[str, list[int]]) -> Iterable[TraceEvent]:
@@ -42,7 +39,7 @@ def round_of(generation: int, at_s: int, owners: dict[str, list[int]]) -> Iterab
     yield event(Event.SYNC_LEADER, at_s + 3, generation)
     for member_id, partitions in owners.items():
         given = ConsumerAssignment(partitions=tuple(TopicPartition("t", n) for n in partitions))
-        data = encode_assignment(given)
+        data = consumer_protocol.encode_assignment(given)
         yield event(
             Event.ASSIGNED,
             at_s + 3,

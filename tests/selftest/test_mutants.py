@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_conformance.museum.patching import LoadedFunctions
-from coordinator_sim_conformance.mutants.generation import (
-    code_with,
-    module_named,
-    modules_of_core,
-    mutants_of,
-)
+from coordinator_sim_conformance.mutants import generation
 from coordinator_sim_conformance.mutants.hunt import Hunt, is_killed_by
 from coordinator_sim_conformance.mutants.mutant import Mutant
 from coordinator_sim_conformance.mutants.plays import case_plays
@@ -41,7 +36,7 @@ SAMPLE = 30
 @cache
 def mutants_by_module() -> dict[str, list[Mutant]]:
     """The mutants of each module that has any."""
-    found = {module: mutants_of(module) for module in modules_of_core()}
+    found = {module: generation.mutants_of(module) for module in generation.modules_of_core()}
     return {module: mutants for module, mutants in found.items() if mutants}
 
 
@@ -58,7 +53,7 @@ def test_recorded_killers_kill_again() -> None:
     assert len(chosen) == SAMPLE
     for passes in {id(passes): passes for _, passes in chosen}.values():
         assert passes()
-    loaded = LoadedFunctions(modules_of_core())
+    loaded = LoadedFunctions(generation.modules_of_core())
     assert [m.mutant_id for m, passes in chosen if not is_killed_by(loaded, m, passes)] == []
     assert all(passes() for _, passes in chosen), "the core of this process is whole"
 
@@ -89,16 +84,16 @@ def test_every_mutant_has_an_id_of_its_own_and_compiles(data: st.DataObject) -> 
     assert len({mutant.mutant_id for mutant in mutants}) == len(mutants)
     mutant = data.draw(st.sampled_from(mutants))
     assert mutant.before != mutant.after or mutant.operator.startswith("always-")
-    assert code_with(mutant).co_filename.endswith(f"{module.rpartition('.')[2]}.py")
+    assert generation.code_with(mutant).co_filename.endswith(f"{module.rpartition('.')[2]}.py")
 
 
 def test_unknown_module_is_one_line() -> None:
     """The message has the modules that there are."""
-    assert module_named("join") == "coordinator_sim.coordinator.join"
+    assert generation.module_named("join") == "coordinator_sim.coordinator.join"
     with pytest.raises(
         ConfigError, match=r"'joins': no module of .* there are admission, commit_val"
     ):
-        module_named("joins")
+        generation.module_named("joins")
 
 
 @pytest.mark.property

@@ -2,13 +2,7 @@
 
 import pytest
 
-from coordinator_sim.assignors.contract import (
-    AssignmentFailed,
-    AssignorMember,
-    ConsumerAssignor,
-    RebalanceProtocol,
-    TopicRacks,
-)
+from coordinator_sim.assignors import contract
 from coordinator_sim.assignors.registry import make_connect_assignor, make_consumer_assignor
 from coordinator_sim.assignors.user_data import encode_sticky_user_data
 from coordinator_sim.errors import ConfigError
@@ -26,11 +20,11 @@ def member(
     generation_id: int = -1,
     instance_id: str | None = None,
     rack: str | None = None,
-) -> AssignorMember:
+) -> contract.AssignorMember:
     """A member; `owned` are names like `t0-1`, offered in the subscription and as user data."""
     partitions = parse(owned)
     user_data = encode_sticky_user_data(partitions, generation_id) if owned else None
-    return AssignorMember(
+    return contract.AssignorMember(
         member_id=member_id,
         group_instance_id=instance_id,
         subscription=Subscription(
@@ -49,12 +43,16 @@ def parse(names: str) -> tuple[TopicPartition, ...]:
     return tuple(TopicPartition(topic, int(number)) for topic, number in pairs)
 
 
-def without_racks(**counts: int) -> TopicRacks:
+def without_racks(**counts: int) -> contract.TopicRacks:
     """Topics of so many partitions, replicas without racks."""
     return {topic: [()] * count for topic, count in counts.items()}
 
 
-def assign(assignor: ConsumerAssignor | str, topics: TopicRacks, *members: AssignorMember) -> Owned:
+def assign(
+    assignor: contract.ConsumerAssignor | str,
+    topics: contract.TopicRacks,
+    *members: contract.AssignorMember,
+) -> Owned:
     """One assignment, by an instance or a fresh one of that name."""
     if isinstance(assignor, str):
         assignor = make_consumer_assignor(assignor)
@@ -201,7 +199,7 @@ GENERAL_FIRST = {
 SUBSCRIBED = {"c1": "t0 t1", "c2": "t1 t2", "c3": "t0 t2", "c4": "t0 t1 t2"}
 
 
-def general_members(owned: dict[str, str], generation_id: int) -> list[AssignorMember]:
+def general_members(owned: dict[str, str], generation_id: int) -> list[contract.AssignorMember]:
     """The members with different subscriptions, each owning what it is said to."""
     return [
         member(m, SUBSCRIBED[m], owned=own, generation_id=generation_id) for m, own in owned.items()
@@ -257,7 +255,7 @@ def test_the_claim_of_the_later_generation_wins(assignor: str) -> None:
 def test_ownership_beyond_the_partition_count_fails_as_in_java() -> None:
     """After a topic was made anew with fewer partitions, Java's walk cannot finish."""
     ghosts = member("A", "t", owned="t-4 t-5 t-6 t-7", generation_id=1)
-    with pytest.raises(AssignmentFailed, match="no member may take p:t-0"):
+    with pytest.raises(contract.AssignmentFailed, match="no member may take p:t-0"):
         assign("sticky", without_racks(t=2), ghosts)
 
 
@@ -268,7 +266,7 @@ def test_a_previous_owner_that_is_settled_fails_as_in_java() -> None:
         member("m32740", "t1", generation_id=5),
         member("m80388", "t1", owned="t1-5 t1-3 t1-2 t1-4 t1-1"),
     ]
-    with pytest.raises(AssignmentFailed, match="'m773878' takes no part"):
+    with pytest.raises(contract.AssignmentFailed, match="'m773878' takes no part"):
         assign("cooperative-sticky", without_racks(t0=1, t1=7), *members)
 
 
@@ -312,9 +310,9 @@ def test_names_and_protocols() -> None:
     for name in ("range", "roundrobin", "sticky", "cooperative-sticky"):
         assignor = make_consumer_assignor(name)
         assert assignor.name == name
-        is_cooperative = RebalanceProtocol.COOPERATIVE in assignor.supported_protocols
+        is_cooperative = contract.RebalanceProtocol.COOPERATIVE in assignor.supported_protocols
         assert is_cooperative == (name == "cooperative-sticky")
-        assert RebalanceProtocol.EAGER in assignor.supported_protocols
+        assert contract.RebalanceProtocol.EAGER in assignor.supported_protocols
 
 
 def test_unknown_names_are_refused() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordinator_sim.assignors import registry
 from coordinator_sim.assignors.contract import AssignorMember
 from coordinator_sim.assignors.foreign import contract, line_process
 from coordinator_sim.assignors.foreign.asked import AskedAssignor
@@ -17,12 +18,6 @@ from coordinator_sim.assignors.foreign.contract import (
     Member,
     OwnAssignor,
     Topics,
-)
-from coordinator_sim.assignors.registry import (
-    make_consumer_assignor,
-    own_assignors,
-    register_assignor,
-    register_own,
 )
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.resources import TopicPartition
@@ -68,10 +63,10 @@ def all_to_first(topics: Topics, members: tuple[Member, ...]) -> Answer:
 
 def test_a_function_is_an_assignor_by_its_name() -> None:
     """It is told topics and members, and its answer is sorted, all members present."""
-    register_assignor("hoarder", all_to_first)
-    assert own_assignors() == ("hoarder",)
+    registry.register_assignor("hoarder", all_to_first)
+    assert registry.own_assignors() == ("hoarder",)
 
-    given = make_consumer_assignor("hoarder").assign(TOPICS, [member("b"), member("a")])
+    given = registry.make_consumer_assignor("hoarder").assign(TOPICS, [member("b"), member("a")])
 
     assert given == {
         "b": [],
@@ -81,8 +76,8 @@ def test_a_function_is_an_assignor_by_its_name() -> None:
 
 def test_a_cooperative_one_hands_over_in_two_steps() -> None:
     """What another member owns still is given to nobody yet; then it is free."""
-    register_assignor("cooperative-hoarder", all_to_first)
-    assignor = make_consumer_assignor("cooperative-hoarder")
+    registry.register_assignor("cooperative-hoarder", all_to_first)
+    assignor = registry.make_consumer_assignor("cooperative-hoarder")
     before = [member("a"), member("b", ("orders", 1))]
     after = [member("a", ("orders", 0), ("orders", 2), ("payments", 0)), member("b")]
 
@@ -127,10 +122,10 @@ def test_no_handover_takes_from_an_owner(owners: list[str], goal: list[str]) -> 
 )
 def test_a_wrong_answer_is_named(answer: Answer, message: str) -> None:
     """The assignor, the member and the partition are in the one line."""
-    register_assignor("mine", lambda _topics, _members: answer)
+    registry.register_assignor("mine", lambda _topics, _members: answer)
     members = [member("a"), member("b", topics=("orders",))]
     with pytest.raises(AssignorFault, match=f"assignor 'mine' {message}"):
-        make_consumer_assignor("mine").assign(TOPICS, members)
+        registry.make_consumer_assignor("mine").assign(TOPICS, members)
 
 
 def test_one_that_raises_or_loops_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,20 +144,20 @@ def test_one_that_raises_or_loops_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         return {}
 
     monkeypatch.setattr(contract, "TIME_BOUND_S", 0.2)
-    register_assignor("mine", raises)
+    registry.register_assignor("mine", raises)
     with pytest.raises(AssignorFault, match=r"'mine' raises ZeroDivisionError: .* line \d+\)"):
-        make_consumer_assignor("mine").assign(TOPICS, [member("a")])
-    register_assignor("mine", loops)
+        registry.make_consumer_assignor("mine").assign(TOPICS, [member("a")])
+    registry.register_assignor("mine", loops)
     with pytest.raises(AssignorFault, match=r"not done after 0.2 s of CPU with 1 members and 4"):
-        make_consumer_assignor("mine").assign(TOPICS, [member("a")])
+        registry.make_consumer_assignor("mine").assign(TOPICS, [member("a")])
 
 
 def test_a_process_answers_line_by_line(tmp_path: Path) -> None:
     """One process for all questions of a run."""
     script = tmp_path / "assign.py"
     script.write_text(ROUND_ROBIN)
-    register_own(own_process(f"{sys.executable} {script}", tmp_path))
-    assignor = make_consumer_assignor("mine")
+    registry.register_own(own_process(f"{sys.executable} {script}", tmp_path))
+    assignor = registry.make_consumer_assignor("mine")
     for _ in range(2):
         given = assignor.assign(TOPICS, [member("a"), member("b")])
         assert given == {
@@ -190,9 +185,9 @@ def test_a_process_that_fails_is_named(
         monkeypatch.setattr(line_process, "TIME_BOUND_S", 0.3)
     script = tmp_path / "assign.py"
     script.write_text(f"input()\n{code}\n")
-    register_own(own_process(f"{sys.executable} {script}", tmp_path))
+    registry.register_own(own_process(f"{sys.executable} {script}", tmp_path))
     with pytest.raises(AssignorFault, match=f"^assignor 'mine'.*{message}"):
-        make_consumer_assignor("mine").assign(TOPICS, [member("a")])
+        registry.make_consumer_assignor("mine").assign(TOPICS, [member("a")])
 
 
 def own_process(command: str, folder: Path) -> OwnAssignor:
@@ -203,9 +198,9 @@ def own_process(command: str, folder: Path) -> OwnAssignor:
 def test_names_and_places_that_cannot_be_are_refused(tmp_path: Path) -> None:
     """Before anything runs."""
     with pytest.raises(ConfigError, match="assignor 'range' is there already"):
-        register_assignor("range", all_to_first)
+        registry.register_assignor("range", all_to_first)
     with pytest.raises(ConfigError, match="assignor 'My One': a name has"):
-        register_assignor("My One", all_to_first)
+        registry.register_assignor("My One", all_to_first)
     (tmp_path / "mine.py").write_text("import nothing_of_that_name\n")
     for target, message in (
         ("mine.py", "wants a file or module and a function"),
@@ -215,9 +210,9 @@ def test_names_and_places_that_cannot_be_are_refused(tmp_path: Path) -> None:
     ):
         own = OwnAssignor(name="mine", kind="python", target=target, folder=str(tmp_path))
         with pytest.raises(ConfigError, match=message):
-            register_own(own)
-    register_own(own_process("nowhere/assign", tmp_path))
-    assignor = make_consumer_assignor("mine")
+            registry.register_own(own)
+    registry.register_own(own_process("nowhere/assign", tmp_path))
+    assignor = registry.make_consumer_assignor("mine")
     with pytest.raises(ConfigError, match="'nowhere/assign' cannot be started: No such file"):
         assignor.assign(TOPICS, [member("a")])
 

@@ -3,11 +3,7 @@
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from coordinator_sim.messages import offset_commit
 from tests.unit.broker.frames_client import FramesClient
 
 NOW = Instants(1_000_000, 1_000_000)
@@ -19,14 +15,14 @@ def test_superseded_commits_do_not_pile_up_in_memory(
     """Forty thousand commits of a hundred offsets leave a small log after each round."""
     cluster.topics.create_spread("t", 100, NOW)
     partitions = tuple(
-        OffsetCommitRequestPartition(index, 7, -1, committed_metadata="x" * 1_000)
+        offset_commit.OffsetCommitRequestPartition(index, 7, -1, committed_metadata="x" * 1_000)
         for index in range(100)
     )
-    request = OffsetCommitRequest(
+    request = offset_commit.OffsetCommitRequest(
         group_id="g",
         generation_id_or_member_epoch=-1,
         member_id="",
-        topics=(OffsetCommitRequestTopic("t", partitions=partitions),),
+        topics=(offset_commit.OffsetCommitRequestTopic("t", partitions=partitions),),
     )
     log = cluster.logs.log_of(OFFSETS_TOPIC, partition_for("g", 4))
     assert log is not None

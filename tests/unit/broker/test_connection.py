@@ -5,27 +5,23 @@ import pytest
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages import join_group
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.unit.broker.frames_client import FramesClient
 
 NOW = Instants(1_000_000, 1_000_000)
 
 
-def join(member_id: str = "") -> JoinGroupRequest:
+def join(member_id: str = "") -> join_group.JoinGroupRequest:
     """A JoinGroup of group g."""
-    return JoinGroupRequest(
+    return join_group.JoinGroupRequest(
         group_id="g",
         session_timeout_ms=10_000,
         rebalance_timeout_ms=60_000,
         member_id=member_id,
         protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol("range", b"x"),),
+        protocols=(join_group.JoinGroupRequestProtocol("range", b"x"),),
     )
 
 
@@ -47,7 +43,7 @@ def test_answer_behind_a_parked_join_waits_for_it(cluster: Cluster, client: Fram
 
     (join_id, joined), (heartbeat_id, beat) = other.answers()
     assert (join_id, heartbeat_id) == (parked, behind)
-    assert isinstance(joined, JoinGroupResponse)
+    assert isinstance(joined, join_group.JoinGroupResponse)
     assert joined.generation_id == 2
     assert isinstance(beat, HeartbeatResponse)
     assert beat.error_code is ErrorCode.UNKNOWN_MEMBER_ID

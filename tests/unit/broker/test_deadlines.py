@@ -11,13 +11,8 @@ import pytest
 
 from coordinator_sim.broker.metadata.changes import ConfigsChanged
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.kafka import partitioning
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.kafka.partitioning import (
-    OFFSETS_TOPIC,
-    SHARE_STATE_TOPIC,
-    TRANSACTIONS_TOPIC,
-    partition_for,
-)
 from coordinator_sim_conformance.field_frames import Fields
 from coordinator_sim_conformance.real_kafka.data_questions import batch
 from tests.unit.broker.data_world import batch_of
@@ -36,7 +31,7 @@ class World:
         self.random = Random(seed)  # noqa: S311 - not for secrets
         self.world: ShareWorld = share_world((1, 2, 3), partitions=2)
         self.cluster = self.world.cluster
-        for topic in (SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC):
+        for topic in (partitioning.SHARE_STATE_TOPIC, partitioning.TRANSACTIONS_TOPIC):
             self.cluster.topics.create_asked_for(topic, self.world.now)
         self.world.start()
 
@@ -88,8 +83,8 @@ class World:
     def begin_transaction(self) -> None:
         """A producer of transactions begins, and may never end."""
         name = self.random.choice(MEMBERS)
-        partitions = self.cluster.image.topics[TRANSACTIONS_TOPIC].partitions
-        owner = partitions[partition_for(name, len(partitions))].leader_id
+        partitions = self.cluster.image.topics[partitioning.TRANSACTIONS_TOPIC].partitions
+        owner = partitions[partitioning.partition_for(name, len(partitions))].leader_id
         if not self.cluster.brokers.is_running(owner):
             return
         client = self.world.connect(owner)
@@ -106,7 +101,9 @@ class World:
 
     def hold(self) -> None:
         """Followers lag, or catch up."""
-        topic = self.random.choice(("lines", OFFSETS_TOPIC, SHARE_STATE_TOPIC))
+        topic = self.random.choice(
+            ("lines", partitioning.OFFSETS_TOPIC, partitioning.SHARE_STATE_TOPIC)
+        )
         hold = self.random.random() < 0.5
         self.cluster.operations.hold_high_watermark(topic, 0, hold=hold, now=self.world.now)
 

@@ -18,29 +18,19 @@ from coordinator_sim.broker.faults.faults import (
     Reorder,
 )
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages import join_group, offset_commit
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
 from tests.unit.broker.frames_client import FramesClient
 
 NOW_MS = 1_000_000
 BEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="nobody")
-JOIN = JoinGroupRequest(
+JOIN = join_group.JoinGroupRequest(
     group_id="g",
     session_timeout_ms=10_000,
     rebalance_timeout_ms=60_000,
     member_id="",
     protocol_type="consumer",
-    protocols=(JoinGroupRequestProtocol("range", b"x"),),
+    protocols=(join_group.JoinGroupRequestProtocol("range", b"x"),),
 )
 
 
@@ -54,7 +44,7 @@ def errors(client: FramesClient) -> list[ErrorCode]:
     return [
         answer.error_code
         for _, answer in client.answers()
-        if isinstance(answer, HeartbeatResponse | JoinGroupResponse)
+        if isinstance(answer, HeartbeatResponse | join_group.JoinGroupResponse)
     ]
 
 
@@ -172,18 +162,22 @@ def test_failed_append_is_told_in_the_coordinator_s_words(
     cluster: Cluster, client: FramesClient
 ) -> None:
     """A commit that cannot be stored is refused as Kafka does, and the next one is stored."""
-    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=7)
+    partition = offset_commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=7)
     cluster.topics.create_spread("t", 1, Instants(NOW_MS, NOW_MS))
-    request = OffsetCommitRequest(
+    request = offset_commit.OffsetCommitRequest(
         group_id="g",
         generation_id_or_member_epoch=-1,
         member_id="",
-        topics=(OffsetCommitRequestTopic("t", partitions=(partition,)),),
+        topics=(offset_commit.OffsetCommitRequestTopic("t", partitions=(partition,)),),
     )
     cluster.faults.add(Fault(match=Match(api="OffsetCommit"), action=FailAppend(), times=1))
     for _ in range(2):
         client.send(request, 8)
-    found = [answer for _, answer in client.answers() if isinstance(answer, OffsetCommitResponse)]
+    found = [
+        answer
+        for _, answer in client.answers()
+        if isinstance(answer, offset_commit.OffsetCommitResponse)
+    ]
     assert [each.topics[0].partitions[0].error_code for each in found] == [
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.NONE,

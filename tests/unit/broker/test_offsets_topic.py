@@ -11,45 +11,39 @@ from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.log.format.log_batches import decode_batches
 from coordinator_sim.log.memory_store import MemoryStore
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-)
+from coordinator_sim.messages import offset_commit, offset_fetch
 from tests.unit.broker.frames_client import FramesClient
 
 NOW = Instants(1_000_000, 1_000_000)
 PARTITION = partition_for("g", 4)
 
 
-def commit(offset: int) -> OffsetCommitRequest:
+def commit(offset: int) -> offset_commit.OffsetCommitRequest:
     """A commit of a consumer outside any group."""
-    return OffsetCommitRequest(
+    return offset_commit.OffsetCommitRequest(
         group_id="g",
         generation_id_or_member_epoch=-1,
         member_id="",
         topics=(
-            OffsetCommitRequestTopic(
+            offset_commit.OffsetCommitRequestTopic(
                 "t",
-                partitions=(OffsetCommitRequestPartition(0, offset, -1, committed_metadata=""),),
+                partitions=(
+                    offset_commit.OffsetCommitRequestPartition(
+                        0, offset, -1, committed_metadata=""
+                    ),
+                ),
             ),
         ),
     )
 
 
-def fetch() -> OffsetFetchRequest:
+def fetch() -> offset_fetch.OffsetFetchRequest:
     """What was committed?"""
-    return OffsetFetchRequest(
+    return offset_fetch.OffsetFetchRequest(
         groups=(
-            OffsetFetchRequestGroup(
-                group_id="g", topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
+            offset_fetch.OffsetFetchRequestGroup(
+                group_id="g",
+                topics=(offset_fetch.OffsetFetchRequestTopics("t", partition_indexes=(0,)),),
             ),
         )
     )
@@ -58,14 +52,14 @@ def fetch() -> OffsetFetchRequest:
 def fetched(client: FramesClient) -> int:
     """The offset in the last answer."""
     response = client.answers()[-1][1]
-    assert isinstance(response, OffsetFetchResponse)
+    assert isinstance(response, offset_fetch.OffsetFetchResponse)
     return response.groups[0].topics[0].partitions[0].committed_offset
 
 
 def committed(client: FramesClient) -> ErrorCode:
     """The error in the last answer."""
     response = client.answers()[-1][1]
-    assert isinstance(response, OffsetCommitResponse)
+    assert isinstance(response, offset_commit.OffsetCommitResponse)
     return response.topics[0].partitions[0].error_code
 
 

@@ -10,17 +10,8 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
+from coordinator_sim.messages import join_group, offset_commit
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from coordinator_sim.messages.sync_group import SyncGroupRequest
 from tests.unit.broker.frames_client import FramesClient
 
@@ -54,15 +45,15 @@ def coordinator_of(cluster: Cluster, group: str) -> int:
     return cluster.image.topics[OFFSETS_TOPIC].partitions[partition_for(group, 3)].leader_id
 
 
-def join(member_id: str = "") -> JoinGroupRequest:
+def join(member_id: str = "") -> join_group.JoinGroupRequest:
     """A JoinGroup of group g."""
-    return JoinGroupRequest(
+    return join_group.JoinGroupRequest(
         group_id="g",
         session_timeout_ms=10_000,
         rebalance_timeout_ms=60_000,
         member_id=member_id,
         protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol("range", b"x"),),
+        protocols=(join_group.JoinGroupRequestProtocol("range", b"x"),),
     )
 
 
@@ -71,7 +62,7 @@ def stable_member(cluster: Cluster, group: str = "g") -> tuple[FramesClient, str
     client = FramesClient(cluster, coordinator_of(cluster, group))
     client.send(join(), 3)
     joined = client.answers()[-1][1]
-    assert isinstance(joined, JoinGroupResponse)
+    assert isinstance(joined, join_group.JoinGroupResponse)
     sync = SyncGroupRequest(group_id=group, generation_id=1, member_id=joined.member_id)
     client.send(sync, 3)
     return client, joined.member_id
@@ -86,12 +77,15 @@ def heartbeat(cluster: Cluster, member_id: str) -> ErrorCode:
     return answer.error_code
 
 
-def commit(member_id: str, offset: int) -> OffsetCommitRequest:
+def commit(member_id: str, offset: int) -> offset_commit.OffsetCommitRequest:
     """A commit of t-0 in generation 1."""
-    topic = OffsetCommitRequestTopic(
-        "t", partitions=(OffsetCommitRequestPartition(partition_index=0, committed_offset=offset),)
+    topic = offset_commit.OffsetCommitRequestTopic(
+        "t",
+        partitions=(
+            offset_commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset),
+        ),
     )
-    return OffsetCommitRequest(
+    return offset_commit.OffsetCommitRequest(
         group_id="g", generation_id_or_member_epoch=1, member_id=member_id, topics=(topic,)
     )
 
@@ -190,7 +184,7 @@ def test_moved_coordinator_tells_whoever_waits(three: Cluster) -> None:
 
     assert (moved.leader_id, moved.leader_epoch) == (old_id % 3 + 1, 1)
     answer = parked.answers()[-1][1]
-    assert isinstance(answer, JoinGroupResponse)
+    assert isinstance(answer, join_group.JoinGroupResponse)
     assert answer.error_code is ErrorCode.NOT_COORDINATOR
     assert heartbeat(three, member_id) is ErrorCode.NONE
 

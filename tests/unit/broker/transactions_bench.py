@@ -7,12 +7,7 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.changes import FeatureSet, TopicCreated
 from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
 from coordinator_sim.broker.scheduler import Scheduler
-from coordinator_sim.broker.transactions.coordinator import (
-    InitRequest,
-    ProducerIdentity,
-    ProducerIds,
-    TransactionCoordinator,
-)
+from coordinator_sim.broker.transactions import coordinator
 from coordinator_sim.broker.transactions.ending import EndRequest
 from coordinator_sim.broker.transactions.metadata import (
     TV_0,
@@ -129,10 +124,10 @@ class Bench:
         self.coordinator = self._new()
         self.elect()
 
-    def _new(self) -> TransactionCoordinator:
+    def _new(self) -> coordinator.TransactionCoordinator:
         states = TransactionStates(self.config, self.image, self.log)
-        ids = ProducerIds(self.image, self.image.apply)
-        return TransactionCoordinator(
+        ids = coordinator.ProducerIds(self.image, self.image.apply)
+        return coordinator.TransactionCoordinator(
             self.config, states, ids, self.markers, Scheduler(), self.now_ms
         )
 
@@ -170,12 +165,12 @@ class Bench:
         transactional_id: str | None = "id",
         *,
         timeout_ms: int = 60_000,
-        expected: ProducerIdentity | None = None,
+        expected: coordinator.ProducerIdentity | None = None,
         keep_prepared: bool = False,
         two_phase: bool = False,
-    ) -> tuple[ErrorCode, ProducerIdentity]:
+    ) -> tuple[ErrorCode, coordinator.ProducerIdentity]:
         """InitProducerId."""
-        request = InitRequest(
+        request = coordinator.InitRequest(
             transactional_id=transactional_id,
             timeout_ms=timeout_ms,
             expected=expected,
@@ -184,7 +179,7 @@ class Bench:
         )
         return self.coordinator.init_producer_id(request, self.now)
 
-    def producer(self, transactional_id: str = "id") -> ProducerIdentity:
+    def producer(self, transactional_id: str = "id") -> coordinator.ProducerIdentity:
         """A producer that begins."""
         error, identity = self.init(transactional_id)
         assert error is ErrorCode.NONE
@@ -192,7 +187,7 @@ class Bench:
 
     def add(
         self,
-        producer: ProducerIdentity,
+        producer: coordinator.ProducerIdentity,
         *places: TopicPartition,
         version: int = TV_0,
         transactional_id: str = "id",
@@ -204,12 +199,12 @@ class Bench:
 
     def end(
         self,
-        producer: ProducerIdentity,
+        producer: coordinator.ProducerIdentity,
         *,
         committed: bool = True,
         version: int = TV_0,
         transactional_id: str = "id",
-    ) -> tuple[ErrorCode, ProducerIdentity]:
+    ) -> tuple[ErrorCode, coordinator.ProducerIdentity]:
         """EndTxn."""
         request = EndRequest(
             transactional_id=transactional_id,

@@ -7,12 +7,7 @@ from coordinator_sim.clients.async_consumer import AsyncConsumer
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.contract import ClientPort
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.consumer_group_heartbeat import (
-    Assignment,
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-    ConsumerGroupHeartbeatResponseTopicPartitions,
-)
+from coordinator_sim.messages import consumer_group_heartbeat
 from coordinator_sim.messages.metadata import (
     MetadataResponse,
     MetadataResponsePartition,
@@ -50,23 +45,25 @@ class HeartbeatBench(PortBench[P]):
         )
 
     @property
-    def beats(self) -> list[ConsumerGroupHeartbeatRequest]:
+    def beats(self) -> list[consumer_group_heartbeat.ConsumerGroupHeartbeatRequest]:
         """All heartbeats so far."""
-        return self.sent(ConsumerGroupHeartbeatRequest)
+        return self.sent(consumer_group_heartbeat.ConsumerGroupHeartbeatRequest)
 
     def beat(self, epoch: int, assigned: Mapping[str, tuple[int, ...]] | None = None) -> None:
         """Answer a heartbeat with an epoch, and with an assignment if one is given."""
         given = None
         if assigned is not None:
-            given = Assignment(
+            given = consumer_group_heartbeat.Assignment(
                 tuple(
-                    ConsumerGroupHeartbeatResponseTopicPartitions(IDS[name], numbers)
+                    consumer_group_heartbeat.ConsumerGroupHeartbeatResponseTopicPartitions(
+                        IDS[name], numbers
+                    )
                     for name, numbers in assigned.items()
                 )
             )
         self.answer(
-            ConsumerGroupHeartbeatRequest,
-            ConsumerGroupHeartbeatResponse(
+            consumer_group_heartbeat.ConsumerGroupHeartbeatRequest,
+            consumer_group_heartbeat.ConsumerGroupHeartbeatResponse(
                 member_id=MEMBER_ID,
                 member_epoch=epoch,
                 heartbeat_interval_ms=INTERVAL_MS,
@@ -76,8 +73,8 @@ class HeartbeatBench(PortBench[P]):
 
     def refuse(self, error: ErrorCode) -> None:
         """Answer a heartbeat with an error."""
-        response = ConsumerGroupHeartbeatResponse(error_code=error)
-        self.answer(ConsumerGroupHeartbeatRequest, response)
+        response = consumer_group_heartbeat.ConsumerGroupHeartbeatResponse(error_code=error)
+        self.answer(consumer_group_heartbeat.ConsumerGroupHeartbeatRequest, response)
 
 
 class AsyncBench(HeartbeatBench[AsyncConsumer]):

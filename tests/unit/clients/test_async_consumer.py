@@ -9,18 +9,9 @@ from coordinator_sim.clients.effects import CallbackKind, RunCallback
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    TopicPartitions,
-)
+from coordinator_sim.messages import consumer_group_heartbeat, offset_commit
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.metadata import MetadataRequest
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim_conformance.client_cases.bench import BROKER
 from tests.unit.clients.async_bench import IDS, INTERVAL_MS, MEMBER_ID, AsyncBench, make, settled
@@ -31,15 +22,17 @@ REVOKED = CallbackKind.PARTITIONS_REVOKED
 LOST = CallbackKind.PARTITIONS_LOST
 
 
-def committed(error: ErrorCode = ErrorCode.NONE) -> OffsetCommitResponse:
+def committed(error: ErrorCode = ErrorCode.NONE) -> offset_commit.OffsetCommitResponse:
     """The answer to a commit of both partitions."""
-    results = tuple(OffsetCommitResponsePartition(number, error) for number in (0, 1))
-    return OffsetCommitResponse(topics=(OffsetCommitResponseTopic("t", partitions=results),))
+    results = tuple(offset_commit.OffsetCommitResponsePartition(number, error) for number in (0, 1))
+    return offset_commit.OffsetCommitResponse(
+        topics=(offset_commit.OffsetCommitResponseTopic("t", partitions=results),)
+    )
 
 
-def owned(*numbers: int) -> tuple[TopicPartitions, ...]:
+def owned(*numbers: int) -> tuple[consumer_group_heartbeat.TopicPartitions, ...]:
     """Partitions of `t` as a heartbeat tells them."""
-    return (TopicPartitions(IDS["t"], numbers),) if numbers else ()
+    return (consumer_group_heartbeat.TopicPartitions(IDS["t"], numbers),) if numbers else ()
 
 
 # Joining, and the fields of heartbeats.
@@ -52,7 +45,7 @@ def test_a_join_tells_everything_and_a_heartbeat_nothing() -> None:
     bench.advance(INTERVAL_MS)
     joined, acknowledged, idle = bench.beats
 
-    assert joined == ConsumerGroupHeartbeatRequest(
+    assert joined == consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
         group_id="g",
         member_id=MEMBER_ID,
         member_epoch=0,
@@ -63,7 +56,7 @@ def test_a_join_tells_everything_and_a_heartbeat_nothing() -> None:
         server_assignor="range",
         topic_partitions=(),
     )
-    bare = ConsumerGroupHeartbeatRequest(
+    bare = consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
         group_id="g", member_id=MEMBER_ID, member_epoch=1, instance_id="one"
     )
     assert idle == bare
@@ -165,13 +158,15 @@ def test_consumed_offsets_are_committed_before_anything_is_given_up() -> None:
     bench.beat(1, {"t": (0,)})
     bench.port.advance_position(P1, 20)
     bench.poll(100)
-    (first,) = bench.sent(OffsetCommitRequest)
+    (first,) = bench.sent(offset_commit.OffsetCommitRequest)
     assert (first.member_id, first.generation_id_or_member_epoch) == (MEMBER_ID, 1)
-    bench.answer(OffsetCommitRequest, committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    bench.answer(
+        offset_commit.OffsetCommitRequest, committed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    )
     bench.advance(100)
     bench.poll_on()
     assert bench.told(REVOKED) == []
-    bench.answer(OffsetCommitRequest, committed())
+    bench.answer(offset_commit.OffsetCommitRequest, committed())
     bench.poll_on()
     assert [each.partitions for each in bench.told(REVOKED)] == [(P1,)]
 
@@ -281,7 +276,7 @@ def test_missing_rights_on_a_topic_are_told_and_survived() -> None:
     bench.advance(INTERVAL_MS)
 
     assert bench.returned[-1] == "TopicAuthorizationException"
-    assert bench.waiting(ConsumerGroupHeartbeatRequest) == 1
+    assert bench.waiting(consumer_group_heartbeat.ConsumerGroupHeartbeatRequest) == 1
     assert bench.port.owned_partitions == (P0, P1)
 
 
@@ -334,7 +329,7 @@ def test_a_loading_coordinator_is_asked_again_after_a_backoff() -> None:
     at_ms = bench.now_ms
     bench.advance(1_000)
 
-    assert bench.sent_at(ConsumerGroupHeartbeatRequest)[-1] - at_ms == 100
+    assert bench.sent_at(consumer_group_heartbeat.ConsumerGroupHeartbeatRequest)[-1] - at_ms == 100
     assert bench.beats[-1].topic_partitions == owned(0, 1)
     assert len(bench.sent(FindCoordinatorRequest)) == 1
 
@@ -359,9 +354,9 @@ def test_closing_commits_calls_back_and_leaves() -> None:
     """In this order; the answer to the leave ends it."""
     bench = settled(enable_auto_commit="true")
     bench.close()
-    assert bench.sent(OffsetCommitRequest)[-1].member_id == MEMBER_ID
+    assert bench.sent(offset_commit.OffsetCommitRequest)[-1].member_id == MEMBER_ID
     assert bench.told(REVOKED) == []
-    bench.answer(OffsetCommitRequest, committed())
+    bench.answer(offset_commit.OffsetCommitRequest, committed())
     assert bench.changes[-1] == (REVOKED, (P0, P1))
     left = bench.beats[-1]
     assert (left.member_epoch, left.subscribed_topic_names, left.topic_partitions) == (-1, (), ())

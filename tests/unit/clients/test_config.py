@@ -2,12 +2,8 @@
 
 import pytest
 
+from coordinator_sim.clients import config
 from coordinator_sim.clients.backoff import NO_JITTER, ExponentialBackoff
-from coordinator_sim.clients.config import (
-    ConnectProtocolCompatibility,
-    ConsumerConfig,
-    WorkerConfig,
-)
 from coordinator_sim.errors import ConfigError
 
 
@@ -26,7 +22,7 @@ class Always:
 
 def test_defaults_are_kafkas() -> None:
     """Without settings a consumer and a worker have Kafka's defaults."""
-    consumer, worker = ConsumerConfig.from_settings({}), WorkerConfig()
+    consumer, worker = config.ConsumerConfig.from_settings({}), config.WorkerConfig()
 
     assert (consumer.session_timeout_ms, consumer.rebalance_timeout_ms) == (45_000, 300_000)
     assert (consumer.enable_auto_commit, consumer.auto_commit_interval_ms) == (True, 5_000)
@@ -39,7 +35,7 @@ def test_defaults_are_kafkas() -> None:
 
 def test_settings_go_by_kafkas_names() -> None:
     """Every kind of value is read from its text."""
-    consumer = ConsumerConfig.from_settings(
+    consumer = config.ConsumerConfig.from_settings(
         {
             "max.poll.interval.ms": "1000",
             "enable.auto.commit": "false",
@@ -69,7 +65,7 @@ def test_settings_go_by_kafkas_names() -> None:
 def test_bad_consumer_settings_are_refused(settings: dict[str, str], message: str) -> None:
     """The error names the value, the bound and the fix."""
     with pytest.raises(ConfigError) as refused:
-        ConsumerConfig.from_settings(settings)
+        config.ConsumerConfig.from_settings(settings)
 
     assert message in str(refused.value)
 
@@ -77,7 +73,7 @@ def test_bad_consumer_settings_are_refused(settings: dict[str, str], message: st
 def test_unknown_connect_protocol_is_refused() -> None:
     """The error lists the protocols there are."""
     with pytest.raises(ConfigError, match="known are default, compatible, sessioned"):
-        ConnectProtocolCompatibility.from_protocol_name("fast")
+        config.ConnectProtocolCompatibility.from_protocol_name("fast")
 
 
 def test_backoff_doubles_up_to_its_maximum() -> None:

@@ -9,18 +9,9 @@ from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.messages.find_coordinator import (
-    Coordinator,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
+from coordinator_sim.messages import find_coordinator, leave_group
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest
-from coordinator_sim.messages.leave_group import (
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    MemberResponse,
-)
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.requests import Request
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -35,12 +26,15 @@ T0 = TopicPartition("t", 0)
 def test_lookup_with_two_answers_is_an_illegal_state() -> None:
     """An answer for more than one key is refused."""
     consumer = Bench().consumer()
-    consumer.automatic.discard(FindCoordinatorRequest)
+    consumer.automatic.discard(find_coordinator.FindCoordinatorRequest)
     consumer.poll()
 
-    found = Coordinator(key=GROUP, node_id=1, port=-1, error_message=None)
+    found = find_coordinator.Coordinator(key=GROUP, node_id=1, port=-1, error_message=None)
     two = (found, found)
-    consumer.answer(FindCoordinatorRequest, FindCoordinatorResponse(coordinators=two))
+    consumer.answer(
+        find_coordinator.FindCoordinatorRequest,
+        find_coordinator.FindCoordinatorResponse(coordinators=two),
+    )
 
     assert consumer.returned == ["IllegalStateException"]
 
@@ -104,7 +98,7 @@ def test_join_refused_as_of_an_unknown_member_is_repeated_without_the_id() -> No
 
     assert consumer.sent_at(JoinGroupRequest) == [0, 0, 0]
     assert consumer.sent(JoinGroupRequest)[2].member_id == ""
-    assert len(consumer.sent(FindCoordinatorRequest)) == 1
+    assert len(consumer.sent(find_coordinator.FindCoordinatorRequest)) == 1
 
 
 @pytest.mark.parametrize("error", [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR])
@@ -116,7 +110,7 @@ def test_join_to_a_moved_coordinator_looks_again(error: ErrorCode) -> None:
     consumer.refuse_join(error)
     consumer.run(1_000)
 
-    assert len(consumer.sent(FindCoordinatorRequest)) >= 2
+    assert len(consumer.sent(find_coordinator.FindCoordinatorRequest)) >= 2
     assert len(consumer.sent(JoinGroupRequest)) == 2
 
 
@@ -230,7 +224,7 @@ def test_poll_timeout_fires_during_a_callback() -> None:
     consumer.join()
     consumer.assign(T0)
     consumer.run(20_000)
-    assert len(consumer.sent(LeaveGroupRequest)) == 1
+    assert len(consumer.sent(leave_group.LeaveGroupRequest)) == 1
 
     consumer.complete(consumer.callbacks[-1])
 
@@ -292,22 +286,26 @@ def test_answer_of_another_api_is_a_drivers_bug() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        LeaveGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR),
-        LeaveGroupResponse(members=(MemberResponse(member_id="m", group_instance_id=None),)),
-        LeaveGroupResponse(members=(MemberResponse(member_id="m", group_instance_id=None),) * 2),
+        leave_group.LeaveGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR),
+        leave_group.LeaveGroupResponse(
+            members=(leave_group.MemberResponse(member_id="m", group_instance_id=None),)
+        ),
+        leave_group.LeaveGroupResponse(
+            members=(leave_group.MemberResponse(member_id="m", group_instance_id=None),) * 2
+        ),
     ],
     ids=["refused", "one member", "two members"],
 )
-def test_answer_to_a_leave_changes_nothing(answer: LeaveGroupResponse) -> None:
+def test_answer_to_a_leave_changes_nothing(answer: leave_group.LeaveGroupResponse) -> None:
     """Whatever the answer to a leave says, the member is out and closed."""
     consumer = Bench().consumer()
     consumer.idle()
     consumer.do(consumer.port.close(1_000, 30_000))
 
-    consumer.answer(LeaveGroupRequest, answer)
+    consumer.answer(leave_group.LeaveGroupRequest, answer)
 
     assert consumer.is_closed
-    assert len(consumer.sent(LeaveGroupRequest)) == 1
+    assert len(consumer.sent(leave_group.LeaveGroupRequest)) == 1
     with pytest.raises(InvariantViolation, match="close while"):
         consumer.port.close(2_000, 0)
 

@@ -1,16 +1,10 @@
 """Connections, timeouts and the choice of a node, without any group."""
 
+from coordinator_sim.clients import network
 from coordinator_sim.clients.backoff import NO_JITTER
 from coordinator_sim.clients.config import GroupConfig
 from coordinator_sim.clients.effects import Connect, Disconnect, Effect, Send
 from coordinator_sim.clients.generation import NO_GENERATION
-from coordinator_sim.clients.network import (
-    FOREVER,
-    Future,
-    NetworkClient,
-    PendingRequest,
-    RequestKind,
-)
 from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 
@@ -22,16 +16,18 @@ class Rig:
 
     def __init__(self) -> None:
         self.out: list[Effect] = []
-        self.net = NetworkClient(GroupConfig(), client_id="c", jitter=NO_JITTER, out=self.out)
+        self.net = network.NetworkClient(
+            GroupConfig(), client_id="c", jitter=NO_JITTER, out=self.out
+        )
 
-    def send(self, node_id: int, now_ms: int, timeout_ms: int = 30_000) -> PendingRequest:
+    def send(self, node_id: int, now_ms: int, timeout_ms: int = 30_000) -> network.PendingRequest:
         """Send a request to a node."""
-        pending = PendingRequest(
-            RequestKind.METADATA,
+        pending = network.PendingRequest(
+            network.RequestKind.METADATA,
             node_id,
             MetadataRequest(),
             generation=NO_GENERATION,
-            future=Future(),
+            future=network.Future(),
         )
         self.net.send(pending, timeout_ms, now_ms)
         return pending
@@ -117,7 +113,7 @@ def test_late_news_of_a_closed_connection_is_ignored() -> None:
     rig.net.disconnect(1, 0)
 
     assert rig.take_out() == []
-    assert rig.net.deadline_ms == FOREVER
+    assert rig.net.deadline_ms == network.FOREVER
 
 
 def test_least_loaded_node_prefers_idle_then_connecting() -> None:
@@ -180,7 +176,7 @@ def test_close_ends_everything() -> None:
     rig.net.close()
 
     assert rig.take_out() == [Disconnect(1), Disconnect(2)]
-    assert rig.net.deadline_ms == FOREVER
+    assert rig.net.deadline_ms == network.FOREVER
     assert not rig.net.has_pending(1)
     assert not rig.net.has_pending(2)
 

@@ -8,16 +8,12 @@ from coordinator_sim.clients.subscription_state import SubscriptionState
 from coordinator_sim.errors import ConfigError, InvariantViolation
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages import metadata
 from coordinator_sim.messages.embedded.consumer_protocol import decode_subscription
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest
-from coordinator_sim.messages.metadata import (
-    MetadataRequest,
-    MetadataResponse,
-    MetadataResponseTopic,
-)
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim_conformance.client_cases.bench import COORDINATOR, Bench, ConsumerBench
@@ -53,13 +49,13 @@ def test_pattern_is_matched_with_fresh_metadata_before_the_join() -> None:
     _poll(consumer)
 
     assert _subscriptions(consumer) == [("orders-a", "orders-b")]
-    assert {request.topics for request in consumer.sent(MetadataRequest)} == {None}
+    assert {request.topics for request in consumer.sent(metadata.MetadataRequest)} == {None}
 
 
 def test_pattern_waits_for_metadata() -> None:
     """Without metadata nothing is joined, and a poll that ends meanwhile joins nothing either."""
     consumer = _by_pattern("orders-.*", orders_a=1)
-    consumer.automatic.discard(MetadataRequest)
+    consumer.automatic.discard(metadata.MetadataRequest)
     consumer.poll(1_000)
     consumer.run(1_000)
 
@@ -212,13 +208,13 @@ def test_partitions_by_hand_that_lost_all_brokers_wait_for_metadata() -> None:
     consumer.do(consumer.port.assign([T0], 0))
     consumer.poll(10)
     consumer.run(10)
-    consumer.automatic -= {MetadataRequest}
+    consumer.automatic -= {metadata.MetadataRequest}
     for node_id in (1, COORDINATOR):
         consumer.do(consumer.port.on_disconnected(node_id, 10))
     consumer.poll(1_000)
     consumer.run(500)
     asked = len(consumer.sent(OffsetFetchRequest))
-    consumer.answer(MetadataRequest, consumer.metadata())
+    consumer.answer(metadata.MetadataRequest, consumer.metadata())
 
     assert asked == 1
     assert consumer.returned == [None]
@@ -298,13 +294,13 @@ def test_wakeup_in_a_revocation_joins_with_what_was_to_be_given_up() -> None:
 def test_topic_that_is_denied_ends_a_poll(error: ErrorCode, name: str) -> None:
     """The poll in progress throws it; told between two polls, it is thrown by the next."""
     consumer = Bench().consumer()
-    consumer.automatic.discard(MetadataRequest)
-    denied = MetadataResponse(
+    consumer.automatic.discard(metadata.MetadataRequest)
+    denied = metadata.MetadataResponse(
         brokers=consumer.metadata().brokers,
-        topics=(MetadataResponseTopic(name="t", partitions=(), error_code=error),),
+        topics=(metadata.MetadataResponseTopic(name="t", partitions=(), error_code=error),),
     )
     consumer.poll()
-    consumer.answer(MetadataRequest, denied)
+    consumer.answer(metadata.MetadataRequest, denied)
     assert consumer.returned == [name]
 
     consumer.poll(0)
@@ -315,12 +311,12 @@ def test_topic_that_is_denied_between_polls_ends_the_next() -> None:
     """The heartbeat thread reads the answer, the application's thread throws."""
     consumer = Bench().consumer(metadata_max_age_ms=1_000)
     consumer.idle()
-    consumer.automatic.discard(MetadataRequest)
+    consumer.automatic.discard(metadata.MetadataRequest)
     consumer.run(1_000)
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    denied = MetadataResponseTopic(name="t", partitions=(), error_code=code)
-    response = MetadataResponse(brokers=consumer.metadata().brokers, topics=(denied,))
-    consumer.answer(MetadataRequest, response)
+    denied = metadata.MetadataResponseTopic(name="t", partitions=(), error_code=code)
+    response = metadata.MetadataResponse(brokers=consumer.metadata().brokers, topics=(denied,))
+    consumer.answer(metadata.MetadataRequest, response)
     assert consumer.returned == []
     consumer.poll()
 
@@ -331,10 +327,10 @@ def test_broker_that_refuses_the_client_ends_a_poll() -> None:
     """A metadata request whose connection failed for good is thrown, and tried again later."""
     consumer = Bench().consumer(metadata_max_age_ms=1_000)
     consumer.settle(T0)
-    consumer.automatic.discard(MetadataRequest)
+    consumer.automatic.discard(metadata.MetadataRequest)
     consumer.run(1_000)
     consumer.do(consumer.port.on_disconnected(1, 1_000, "SaslAuthenticationException"))
     assert consumer.returned == ["SaslAuthenticationException"]
     consumer.run(1_100)
 
-    assert consumer.sent_at(MetadataRequest) == [0, 1_000, 1_100]
+    assert consumer.sent_at(metadata.MetadataRequest) == [0, 1_000, 1_100]

@@ -3,17 +3,8 @@
 from typing import Any
 
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
-from coordinator_sim.messages.embedded.connect_protocol import (
-    encode_connect_assignment,
-    encode_worker_metadata,
-)
+from coordinator_sim.messages.embedded import connect_protocol, contents
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
-from coordinator_sim.messages.embedded.contents import (
-    ConnectAssignment,
-    ConnectError,
-    ConsumerAssignment,
-    WorkerMetadata,
-)
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_conformance.checkers.history import History
 from coordinator_sim_conformance.checkers.ownership import judge
@@ -35,15 +26,19 @@ def event(kind: Event, member_id: str, **columns: Any) -> TraceEvent:  # noqa: A
 
 def joined(member_id: str, *running: ConnectorTaskId) -> TraceEvent:
     """A worker joins, saying that it runs these tasks."""
-    allocation = ConnectAssignment(version=2, tasks=running)
-    metadata = WorkerMetadata(version=2, url="", config_offset=1, allocation=allocation)
-    return event(Event.JOIN_REQ, member_id, subscription=encode_worker_metadata(metadata))
+    allocation = contents.ConnectAssignment(version=2, tasks=running)
+    metadata = contents.WorkerMetadata(version=2, url="", config_offset=1, allocation=allocation)
+    return event(
+        Event.JOIN_REQ, member_id, subscription=connect_protocol.encode_worker_metadata(metadata)
+    )
 
 
 def assigned(member_id: str, **fields: Any) -> TraceEvent:  # noqa: ANN401 - any field
     """The leader gives a worker new work, or takes some."""
-    assignment = ConnectAssignment(**{"version": 2, **fields})
-    return event(Event.ASSIGNED, member_id, assignment=encode_connect_assignment(assignment))
+    assignment = contents.ConnectAssignment(**{"version": 2, **fields})
+    return event(
+        Event.ASSIGNED, member_id, assignment=connect_protocol.encode_connect_assignment(assignment)
+    )
 
 
 def messages(*events: TraceEvent) -> list[str]:
@@ -74,7 +69,7 @@ def test_eager_assignment_replaces_what_a_worker_ran() -> None:
 
 def test_leader_that_lags_behind_the_configuration_decides_nothing() -> None:
     """The workers run on with what they have, and the generation is not judged."""
-    lagging = assigned("a", error=ConnectError.CONFIG_MISMATCH)
+    lagging = assigned("a", error=contents.ConnectError.CONFIG_MISMATCH)
     findings = judge(History([joined("a", X0), lagging, assigned("b", tasks=(X0,))]))
 
     assert findings.judged == 0
@@ -100,7 +95,7 @@ def test_worker_that_is_gone_holds_nothing() -> None:
 def step(member_id: str, *partitions: int, **attrs: str) -> TraceEvent:
     """The coordinator moves a member of a consumer group."""
     held = tuple(TopicPartition("t", partition) for partition in partitions)
-    assignment = encode_assignment(ConsumerAssignment(partitions=held))
+    assignment = encode_assignment(contents.ConsumerAssignment(partitions=held))
     return event(
         Event.MEMBER_STEP, member_id, protocol_type="consumer", assignment=assignment, attrs=attrs
     )

@@ -18,13 +18,8 @@ from coordinator_sim.sim.scenario import (
     WorkerSpec,
 )
 from coordinator_sim.sim.scenario.variants import with_variety
+from coordinator_sim_conformance import scenario_timing
 from coordinator_sim_conformance.bounds import convergence_bound_ms
-from coordinator_sim_conformance.scenario_timing import (
-    calm_from_ms,
-    circumstances_of,
-    timings_of,
-    with_calm,
-)
 from coordinator_sim_scenarios.catalog import scenario_named
 
 
@@ -56,7 +51,7 @@ def scenario(*happenings: Happening) -> Scenario:
 
 def test_consumer_timing_takes_the_largest_of_its_members() -> None:
     """A group waits for its slowest member."""
-    timing = timings_of(scenario())["orders-app"]
+    timing = scenario_timing.timings_of(scenario())["orders-app"]
 
     assert timing.session_timeout_ms == 50_000
     assert timing.rebalance_timeout_ms == 90_000
@@ -68,7 +63,7 @@ def test_consumer_timing_takes_the_largest_of_its_members() -> None:
 
 def test_worker_timing_has_connects_defaults() -> None:
     """Connect's defaults differ from the consumer's."""
-    timing = timings_of(scenario())["cluster"]
+    timing = scenario_timing.timings_of(scenario())["cluster"]
 
     assert timing.session_timeout_ms == 10_000
     assert timing.rebalance_timeout_ms == 60_000
@@ -79,7 +74,7 @@ def test_responses_yet_to_be_lost_count() -> None:
     """Each of them may hit at a bad moment after the last happening."""
     lost = DropResponse(at_ms=0, member="one", api="JOIN_GROUP", count=2)
 
-    assert timings_of(scenario(lost))["orders-app"].lost_response_count == 2
+    assert scenario_timing.timings_of(scenario(lost))["orders-app"].lost_response_count == 2
 
 
 def test_late_responses_and_unread_configurations_are_waited_for() -> None:
@@ -87,9 +82,9 @@ def test_late_responses_and_unread_configurations_are_waited_for() -> None:
     late = DelayResponse(at_ms=5_000, member="one", api="HEARTBEAT", by_ms=1_000, count=2)
     lag = LagConfigTopic(at_ms=5_000, member="worker", for_ms=1_000)
 
-    assert timings_of(scenario(late))["orders-app"].lost_response_count == 2
-    assert calm_from_ms(scenario(late)) == 6_000 + 2 * 1_000
-    assert calm_from_ms(scenario(lag)) == 6_000 + 300_000
+    assert scenario_timing.timings_of(scenario(late))["orders-app"].lost_response_count == 2
+    assert scenario_timing.calm_from_ms(scenario(late)) == 6_000 + 2 * 1_000
+    assert scenario_timing.calm_from_ms(scenario(lag)) == 6_000 + 300_000
 
 
 def test_settings_of_a_restart_count() -> None:
@@ -97,7 +92,7 @@ def test_settings_of_a_restart_count() -> None:
     settings = {"session.timeout.ms": "70000"}
     restart = RestartMember(at_ms=0, member="one", down_ms=1, settings=settings)
 
-    assert timings_of(scenario(restart))["orders-app"].session_timeout_ms == 70_000
+    assert scenario_timing.timings_of(scenario(restart))["orders-app"].session_timeout_ms == 70_000
 
 
 def test_calm_begins_when_queued_faults_are_over() -> None:
@@ -107,20 +102,22 @@ def test_calm_begins_when_queued_faults_are_over() -> None:
         RestartMember(at_ms=11_000, member="two", down_ms=1_000),
     )
 
-    assert calm_from_ms(scenario()) == 0
-    assert calm_from_ms(scenario(*happenings)) == 15_000 + 5_000 + 1_000
+    assert scenario_timing.calm_from_ms(scenario()) == 0
+    assert scenario_timing.calm_from_ms(scenario(*happenings)) == 15_000 + 5_000 + 1_000
 
 
 def test_calm_lasts_longer_than_every_bound() -> None:
     """A calm is long enough for liveness to be judged."""
-    calm = with_calm(scenario())
+    calm = scenario_timing.with_calm(scenario())
 
-    slowest = max(convergence_bound_ms(timing) for timing in timings_of(calm).values())
+    slowest = max(
+        convergence_bound_ms(timing) for timing in scenario_timing.timings_of(calm).values()
+    )
     assert calm.duration_ms > slowest
-    assert circumstances_of(calm).ends_at_us == calm.duration_ms * 1_000
+    assert scenario_timing.circumstances_of(calm).ends_at_us == calm.duration_ms * 1_000
 
 
 def test_a_varied_world_is_never_calm() -> None:
     """Garbage collections go on to its end, so nothing is claimed of when it comes to rest."""
     varied = with_variety(scenario_named("member-crash"), Variety())
-    assert calm_from_ms(varied) == varied.duration_ms
+    assert scenario_timing.calm_from_ms(varied) == varied.duration_ms

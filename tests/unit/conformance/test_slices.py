@@ -6,33 +6,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance import checkers
 from coordinator_sim_conformance.broken.histories import BROKEN, broken_history, correct_history
-from coordinator_sim_conformance.checkers import (
-    CHECKERS,
-    Checker,
-    Findings,
-    History,
-    Violation,
-    slice_lines,
-    slice_of,
-)
 
 Parts = list[TraceEvent]
 
 
-def checker_of(name: str) -> Checker:
+def checker_of(name: str) -> checkers.Checker:
     """The checker that a broken history is for."""
-    return next(each for each in CHECKERS if each.invariant == BROKEN[name][0])
+    return next(each for each in checkers.CHECKERS if each.invariant == BROKEN[name][0])
 
 
-def words_of(violations: list[Violation]) -> set[tuple[str | None, int, str]]:
+def words_of(violations: list[checkers.Violation]) -> set[tuple[str | None, int, str]]:
     """What violations say, without the numbers of their events."""
     return {(each.group_id, each.at_us, each.message) for each in violations}
 
 
-def assert_smallest(checker: Checker, events: Parts, violation: Violation) -> None:
+def assert_smallest(
+    checker: checkers.Checker, events: Parts, violation: checkers.Violation
+) -> None:
     """The slice is a part in order, shows the violation, and needs each of its events."""
-    found = slice_of(checker, events, violation)
+    found = checkers.slice_of(checker, events, violation)
     rest = iter(events)
     assert all(any(event is each for each in rest) for event in found)
     wanted = words_of([violation])
@@ -48,7 +42,7 @@ def test_slice_of_a_broken_history_is_rejected_and_minimal(name: str) -> None:
     checker, events = checker_of(name), broken_history(name)
     for violation in checker.check(events):
         assert_smallest(checker, events, violation)
-        assert len(slice_of(checker, events, violation)) <= 4
+        assert len(checkers.slice_of(checker, events, violation)) <= 4
 
 
 def other_group(events: Parts, name: str) -> Parts:
@@ -84,26 +78,28 @@ def test_work_grows_with_the_length_alone() -> None:
     """A checker that needs every event is asked about so many events only, and then no more."""
     judged = [0]
 
-    def needs_all(history: History) -> Findings:
+    def needs_all(history: checkers.History) -> checkers.Findings:
         judged[0] += len(history.events)
-        found = Violation(invariant="I1", at_us=0, group_id="orders", message="all of them")
-        return Findings(1, (found,) if len(history.events) == 20_000 else ())
+        found = checkers.Violation(
+            invariant="I1", at_us=0, group_id="orders", message="all of them"
+        )
+        return checkers.Findings(1, (found,) if len(history.events) == 20_000 else ())
 
     (heartbeat, *_) = [each for each in correct_history() if each.event is Event.HEARTBEAT]
     events = [msgspec.structs.replace(heartbeat, seq=nth) for nth in range(20_000)]
-    checker = Checker(invariant="I1", name="needs-all", title="all", judge=needs_all)
+    checker = checkers.Checker(invariant="I1", name="needs-all", title="all", judge=needs_all)
     (violation,) = checker.check(events)
 
-    assert list(slice_of(checker, events, violation)) == events
+    assert list(checkers.slice_of(checker, events, violation)) == events
     assert judged[0] <= 300_000 + 32 * len(events)
-    assert slice_lines(correct_history(), violation)[-1].startswith("... ")
+    assert checkers.slice_lines(correct_history(), violation)[-1].startswith("... ")
 
 
 def test_lines_of_a_slice_are_those_of_the_story() -> None:
     """Two owners of one partition: the two assignments, and nothing else of fifty events."""
     events = broken_history("two members own one partition")
-    (checker,) = (each for each in CHECKERS if each.invariant == "I1")
+    (checker,) = (each for each in checkers.CHECKERS if each.invariant == "I1")
     (violation,) = checker.check(events)
-    first, second = slice_lines(events, violation)
+    first, second = checkers.slice_lines(events, violation)
     assert "ASSIGNED           i2-0002" in first
     assert "ASSIGNED           c1-0001" in second

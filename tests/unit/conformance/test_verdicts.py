@@ -17,13 +17,7 @@ from coordinator_sim_conformance.frames import Frame
 from coordinator_sim_conformance.registry import any_cases
 from coordinator_sim_conformance.requirements import Level
 from coordinator_sim_conformance.running import Ending, Verdict
-from coordinator_sim_conformance.verdicts import results
-from coordinator_sim_conformance.verdicts.baseline import (
-    Gaps,
-    baseline_text,
-    read_baseline,
-    with_gap,
-)
+from coordinator_sim_conformance.verdicts import baseline, results
 from coordinator_sim_conformance.verdicts.junit import junit_xml
 from coordinator_sim_conformance.verdicts.quoting import printable, quoted
 from coordinator_sim_conformance.verdicts.standing import RED, Standing, standing_of
@@ -153,19 +147,19 @@ def test_case_that_ends_twice_is_refused(tmp_path: Path) -> None:
 # -- baselines -------------------------------------------------------------------------------
 
 
-def gaps_of(text: str, folder: Path) -> Gaps:
+def gaps_of(text: str, folder: Path) -> baseline.Gaps:
     """The known gaps that a file with this text has."""
     file = folder / "gaps.toml"
     file.write_text(text, encoding="utf-8")
-    return read_baseline(file, any_cases())
+    return baseline.read_baseline(file, any_cases())
 
 
 def test_baseline_names_ids_and_ids_of_a_profile(tmp_path: Path) -> None:
     """The profile's own reason wins."""
     gaps = gaps_of('HB-013 = "everywhere"\n"HB-013@4.4" = "here"\n', tmp_path)
-    assert with_gap(failed(), gaps).known_gap == "here"
-    assert with_gap(failed(profile="3.9"), gaps).known_gap == "everywhere"
-    assert not with_gap(failed("HB-014"), gaps).known_gap
+    assert baseline.with_gap(failed(), gaps).known_gap == "here"
+    assert baseline.with_gap(failed(profile="3.9"), gaps).known_gap == "everywhere"
+    assert not baseline.with_gap(failed("HB-014"), gaps).known_gap
 
 
 @pytest.mark.parametrize(
@@ -206,7 +200,7 @@ def test_new_baseline_keeps_what_is_open_and_drops_what_is_closed() -> None:
         ending("HB-006", Verdict.SKIPPED),
         failed("HB-013"),
     )
-    assert tomllib.loads(baseline_text(run, before)) == {
+    assert tomllib.loads(baseline.baseline_text(run, before)) == {
         "HB-002": "open",
         "HB-004@4.4": "open in one of two",
         "HB-005": "not played",
@@ -236,8 +230,10 @@ def test_run_is_green_with_the_baseline_that_it_writes(
             for (case_id, profile), verdict in verdicts.items()
         )
     )
-    after = tomllib.loads(baseline_text(run, {key: text or "-" for key, text in before.items()}))
-    judged = [standing_of(with_gap(each, after), is_strict=True) for each in run.endings]
+    after = tomllib.loads(
+        baseline.baseline_text(run, {key: text or "-" for key, text in before.items()})
+    )
+    judged = [standing_of(baseline.with_gap(each, after), is_strict=True) for each in run.endings]
     assert RED.isdisjoint(judged)
 
 

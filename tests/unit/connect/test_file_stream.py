@@ -3,43 +3,36 @@
 import pytest
 
 from coordinator_sim.connect.herding.requests import ConnectorOffset
-from coordinator_sim.connect.plugins.file_stream import (
-    Line,
-    LineReader,
-    offsets_error,
-    sink_line,
-    source_offset,
-    source_partition,
-)
+from coordinator_sim.connect.plugins import file_stream
 
 
-def texts(reader: LineReader) -> list[str]:
+def texts(reader: file_stream.LineReader) -> list[str]:
     """The lines of one poll."""
     return [line.text for line in reader.poll()[0]]
 
 
 def test_a_line_is_read_once_its_end_has_come() -> None:
     """What has no end yet waits for more, and a poll without anything new waits a second."""
-    reader = LineReader(0)
+    reader = file_stream.LineReader(0)
     reader.feed(b"a\nbb\nc")
-    assert reader.poll() == ((Line("a", 2), Line("bb", 5)), False)
+    assert reader.poll() == ((file_stream.Line("a", 2), file_stream.Line("bb", 5)), False)
     assert reader.poll() == ((), True)
     reader.feed(b"c\n")
-    assert reader.poll() == ((Line("cc", 8),), False)
+    assert reader.poll() == ((file_stream.Line("cc", 8),), False)
 
 
 def test_all_three_line_ends_are_known() -> None:
     """A carriage return at the end of what was read waits for a newline that may follow."""
-    reader = LineReader(10)
+    reader = file_stream.LineReader(10)
     reader.feed(b"a\r\nb\rc\r")
-    assert reader.poll()[0] == (Line("a", 13), Line("b", 15))
+    assert reader.poll()[0] == (file_stream.Line("a", 13), file_stream.Line("b", 15))
     reader.feed(b"\nd\n")
-    assert reader.poll()[0] == (Line("c", 18), Line("d", 20))
+    assert reader.poll()[0] == (file_stream.Line("c", 18), file_stream.Line("d", 20))
 
 
 def test_the_buffer_doubles_until_the_line_fits() -> None:
     """Growth is by doubling, and only when a full buffer holds no line."""
-    reader = LineReader(0, buffer_units=4)
+    reader = file_stream.LineReader(0, buffer_units=4)
     reader.feed(b"abcdefghij\n")
     assert texts(reader) == ["abcdefghij"]
     assert reader.buffer_units == 16
@@ -50,7 +43,7 @@ def test_the_buffer_doubles_until_the_line_fits() -> None:
 
 def test_lines_beyond_a_batch_wait_for_more_bytes() -> None:
     """The rest of a full batch lies in the buffer until something new can be read."""
-    reader = LineReader(0, batch_size=2)
+    reader = file_stream.LineReader(0, batch_size=2)
     reader.feed(b"1\n2\n3\n")
     assert texts(reader) == ["1", "2"]
     assert reader.poll() == ((), True)
@@ -60,17 +53,17 @@ def test_lines_beyond_a_batch_wait_for_more_bytes() -> None:
 
 def test_positions_count_java_chars_and_stdin_has_none() -> None:
     """Two bytes of an umlaut count one, four bytes of an emoji count two."""
-    reader = LineReader(0)
+    reader = file_stream.LineReader(0)
     reader.feed("ä\n😀\n".encode())
-    assert reader.poll()[0] == (Line("ä", 2), Line("😀", 5))
-    stdin = LineReader(None)
+    assert reader.poll()[0] == (file_stream.Line("ä", 2), file_stream.Line("😀", 5))
+    stdin = file_stream.LineReader(None)
     stdin.feed(b"a\n")
-    assert stdin.poll()[0] == (Line("a", None),)
+    assert stdin.poll()[0] == (file_stream.Line("a", None),)
 
 
 def test_bytes_that_arrive_in_pieces_are_one_character() -> None:
     """A character cut in two by the end of a read is put together."""
-    reader = LineReader(0)
+    reader = file_stream.LineReader(0)
     first, second = "é\n".encode()[:1], "é\n".encode()[1:]
     reader.feed(first)
     assert texts(reader) == []
@@ -80,9 +73,9 @@ def test_bytes_that_arrive_in_pieces_are_one_character() -> None:
 
 def test_partition_offset_and_written_line() -> None:
     """The names are those in the offsets topic; a null value is written as Java prints it."""
-    assert source_partition("in.txt") == {"filename": "in.txt"}
-    assert source_offset(6) == {"position": 6}
-    assert (sink_line("x"), sink_line(None)) == (b"x\n", b"null\n")
+    assert file_stream.source_partition("in.txt") == {"filename": "in.txt"}
+    assert file_stream.source_offset(6) == {"position": 6}
+    assert (file_stream.sink_line("x"), file_stream.sink_line(None)) == (b"x\n", b"null\n")
 
 
 @pytest.mark.parametrize(
@@ -106,9 +99,11 @@ def test_only_sensible_offsets_may_be_written(
 ) -> None:
     """A tombstone is always allowed."""
     given = (ConnectorOffset({"filename": "in.txt"}, offset),)
-    assert offsets_error({"file": "in.txt"}, given) == reason
+    assert file_stream.offsets_error({"file": "in.txt"}, given) == reason
 
 
 def test_offsets_of_stdin_cannot_be_written() -> None:
     """Without a file there is nothing to go back to."""
-    assert (offsets_error({}, ()) or "").startswith("Offsets cannot be modified if the 'file'")
+    assert (file_stream.offsets_error({}, ()) or "").startswith(
+        "Offsets cannot be modified if the 'file'"
+    )

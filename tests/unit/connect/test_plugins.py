@@ -6,12 +6,7 @@ from itertools import pairwise
 import pytest
 
 from coordinator_sim.connect.herding.requests import ConnectorType
-from coordinator_sim.connect.plugins.manifests import (
-    FailureLaw,
-    TaskRule,
-    group_partitions,
-    parse_manifest,
-)
+from coordinator_sim.connect.plugins import manifests
 from coordinator_sim.connect.plugins.plugin_version import version_key
 from coordinator_sim.connect.plugins.registry import Plugin, PluginNotFound, Plugins, PluginType
 from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins, standard_plugins
@@ -123,13 +118,13 @@ def test_the_direction_of_a_missing_class_is_unknown() -> None:
 
 def test_a_manifest_is_read_from_toml_and_from_json_alike() -> None:
     """Both languages say the same of a class."""
-    manifest = parse_manifest(MANIFEST, name="table.toml")
+    manifest = manifests.parse_manifest(MANIFEST, name="table.toml")
     assert manifest.class_name == "org.example.TableSourceConnector"
-    assert manifest.tasks.rule is TaskRule.SHARE
-    assert manifest.work.failure == FailureLaw(after_ms=60_000, trace="gone")
+    assert manifest.tasks.rule is manifests.TaskRule.SHARE
+    assert manifest.work.failure == manifests.FailureLaw(after_ms=60_000, trace="gone")
     assert manifest.config_def().parse({"tables": "a, b"}) == {"tables": ("a", "b"), "poll.ms": 500}
     text = json.dumps({"class": "x.YConnector", "type": "sink", "tasks": {"rule": "copies"}})
-    assert parse_manifest(text, name="y.json").tasks.rule is TaskRule.COPIES
+    assert manifests.parse_manifest(text, name="y.json").tasks.rule is manifests.TaskRule.COPIES
 
 
 @pytest.mark.parametrize(
@@ -151,20 +146,20 @@ def test_a_manifest_is_read_from_toml_and_from_json_alike() -> None:
 def test_a_wrong_manifest_is_refused_by_its_file(text: str, reason: str) -> None:
     """The message names the file and what is wrong in it."""
     with pytest.raises(ConfigError) as caught:
-        parse_manifest(text, name="m.toml")
+        manifests.parse_manifest(text, name="m.toml")
     assert reason in str(caught.value)
 
 
 def test_shares_are_dealt_in_order_the_first_ones_larger() -> None:
     """Never more groups than elements, and no group is empty."""
-    assert group_partitions(("a", "b", "c", "d", "e"), 2) == [("a", "b", "c"), ("d", "e")]
-    assert group_partitions(("a",), 3) == [("a",)]
-    assert group_partitions((), 3) == []
+    assert manifests.group_partitions(("a", "b", "c", "d", "e"), 2) == [("a", "b", "c"), ("d", "e")]
+    assert manifests.group_partitions(("a",), 3) == [("a",)]
+    assert manifests.group_partitions((), 3) == []
 
 
 def test_tasks_get_the_connectors_settings_and_their_class() -> None:
     """A share replaces the divided setting; one task and copies keep it as it is."""
-    manifest = parse_manifest(MANIFEST, name="table.toml")
+    manifest = manifests.parse_manifest(MANIFEST, name="table.toml")
     tasks = manifest.task_configs({"tables": "a,b,c", "name": "t"}, 2)
     assert [task["tables"] for task in tasks] == ["a,b", "c"]
     assert tasks[0]["task.class"] == "org.example.TableSourceTask"

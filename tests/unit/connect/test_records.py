@@ -8,14 +8,9 @@ import pytest
 from msgspec import Struct
 
 from coordinator_sim.connect.effects import TargetState, TopicRecord
-from coordinator_sim.connect.stores import config_records, status_records
+from coordinator_sim.connect.stores import config_records, offset_store, status_records
 from coordinator_sim.connect.stores.config_table import ConfigTable
 from coordinator_sim.connect.stores.json_converter import from_json, to_json
-from coordinator_sim.connect.stores.offset_store import (
-    offset_key,
-    offset_value,
-    source_partition_of,
-)
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.partitioning import partition_of_key
 from coordinator_sim.kafka.resources import ConnectorTaskId
@@ -134,9 +129,12 @@ def test_status_records_are_written_as_by_java(record: Recorded) -> None:
 def test_offset_records_are_written_as_by_java() -> None:
     """A list of the connector and its source partition; the offset as it is."""
     (record,) = of("offsets")
-    assert offset_key("quelle-1", {"filename": "in.txt"}) == record.key.encode()
-    assert offset_value({"position": 6}) == (record.value or "").encode()
-    assert source_partition_of(record.key.encode()) == ("quelle-1", {"filename": "in.txt"})
+    assert offset_store.offset_key("quelle-1", {"filename": "in.txt"}) == record.key.encode()
+    assert offset_store.offset_value({"position": 6}) == (record.value or "").encode()
+    assert offset_store.source_partition_of(record.key.encode()) == (
+        "quelle-1",
+        {"filename": "in.txt"},
+    )
 
 
 def test_task_configurations_have_the_order_of_a_hash_map() -> None:

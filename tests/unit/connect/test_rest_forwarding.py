@@ -9,20 +9,14 @@ import msgspec
 import pytest
 
 from coordinator_sim.connect.effects import HttpRequest, HttpResponse
-from coordinator_sim.connect.herding.requests import (
-    ConnectorInfo,
-    ConnectorType,
-    Created,
-    ErrorKind,
-    RequestFailed,
-)
+from coordinator_sim.connect.herding import requests
 from coordinator_sim.connect.rest.forwarding import instant_text
 from tests.unit.connect.rest_bench import RestBench, TickStage, answer_in, call_in, error, shown
 
 JSON_BODY = {"content-type": "application/json"}
 LEADER = "http://leader:8083/"
-NOT_LEADER = RequestFailed(
-    kind=ErrorKind.NOT_LEADER, message="Only the leader may.", forward_url=LEADER
+NOT_LEADER = requests.RequestFailed(
+    kind=requests.ErrorKind.NOT_LEADER, message="Only the leader may.", forward_url=LEADER
 )
 RESTART = HttpRequest(method="POST", target="/connectors/a%20b/restart")
 INFO = {"name": "x", "config": {"name": "x"}, "tasks": [{"connector": "x", "task": 0}]}
@@ -34,8 +28,8 @@ def json_answer(status: int, body: object) -> HttpResponse:
 
 
 @pytest.mark.parametrize(("given", "sent"), [("", "true"), ("?forward=true", "false")])
-@pytest.mark.parametrize("kind", [ErrorKind.NOT_LEADER, ErrorKind.NOT_ASSIGNED])
-def test_a_request_goes_over_two_hops(given: str, sent: str, kind: ErrorKind) -> None:
+@pytest.mark.parametrize("kind", [requests.ErrorKind.NOT_LEADER, requests.ErrorKind.NOT_ASSIGNED])
+def test_a_request_goes_over_two_hops(given: str, sent: str, kind: requests.ErrorKind) -> None:
     """The first worker says that the next may forward too, the second that it may not."""
     bench = RestBench()
     bench.herder.answer = lambda _: msgspec.structs.replace(NOT_LEADER, kind=kind)
@@ -68,7 +62,9 @@ def test_without_a_known_leader_nobody_is_asked() -> None:
 
 def test_a_rebalance_that_is_needed_is_a_conflict() -> None:
     """A request that could be forwarded names the stale configuration; a read shows its message."""
-    needed = RequestFailed(kind=ErrorKind.REBALANCE_NEEDED, message="Request cannot be completed")
+    needed = requests.RequestFailed(
+        kind=requests.ErrorKind.REBALANCE_NEEDED, message="Request cannot be completed"
+    )
     assert shown(RestBench().ask(RESTART, needed)) == error(
         409,
         "Cannot complete request momentarily due to stale configuration "
@@ -191,8 +187,8 @@ def test_an_outcome_that_comes_late_is_an_answer_all_the_same() -> None:
     bench = RestBench()
     bench.start(RESTART)
     assert bench.get("/connectors", ("x",)).status == 200
-    info = ConnectorInfo(name="x", config={}, tasks=(), type=ConnectorType.SINK)
-    bench.herder.answer = lambda _: Created(created=False, info=info)
+    info = requests.ConnectorInfo(name="x", config={}, tasks=(), type=requests.ConnectorType.SINK)
+    bench.herder.answer = lambda _: requests.Created(created=False, info=info)
     put = HttpRequest(method="PUT", target="/connectors/x/config", headers=JSON_BODY, body=b"{}")
     assert answer_in(bench.start(put)).status == 200
 

@@ -6,25 +6,17 @@ import hmac
 
 import pytest
 
-from coordinator_sim.connect.rest.signatures import (
-    ALGORITHM_HEADER,
-    MAC_ALGORITHMS,
-    SIGNATURE_HEADER,
-    BadSignature,
-    key_size_bytes,
-    signature_headers,
-    signature_of,
-)
+from coordinator_sim.connect.rest import signatures
 
 KEY = bytes(range(32))
 BODY = b'[{"file":"in.txt"}]'
 
 
-@pytest.mark.parametrize("algorithm", MAC_ALGORITHMS)
+@pytest.mark.parametrize("algorithm", signatures.MAC_ALGORITHMS)
 def test_what_is_signed_is_found_valid(algorithm: str) -> None:
     """The MAC is over the body alone, under the session key."""
-    headers = signature_headers(KEY, BODY, algorithm)
-    signature = signature_of(headers, BODY)
+    headers = signatures.signature_headers(KEY, BODY, algorithm)
+    signature = signatures.signature_of(headers, BODY)
     assert signature is not None
     assert signature.key_algorithm == algorithm
     assert signature.is_valid(KEY)
@@ -33,7 +25,7 @@ def test_what_is_signed_is_found_valid(algorithm: str) -> None:
 
 def test_the_header_holds_the_mac_in_base64() -> None:
     """The header names are Connect's, in the lower case that requests keep."""
-    headers = signature_headers(KEY, BODY, "HmacSHA256")
+    headers = signatures.signature_headers(KEY, BODY, "HmacSHA256")
     mac = hmac.new(KEY, BODY, hashlib.sha256).digest()
     assert headers == {
         "x-connect-authorization": base64.b64encode(mac).decode(),
@@ -43,17 +35,19 @@ def test_the_header_holds_the_mac_in_base64() -> None:
 
 def test_another_body_is_not_what_was_signed() -> None:
     """A changed body is found invalid."""
-    signature = signature_of(signature_headers(KEY, BODY, "HmacSHA256"), BODY + b" ")
+    signature = signatures.signature_of(
+        signatures.signature_headers(KEY, BODY, "HmacSHA256"), BODY + b" "
+    )
     assert signature is not None
     assert not signature.is_valid(KEY)
 
 
 def test_one_missing_header_is_no_signature() -> None:
     """Both headers are needed."""
-    headers = signature_headers(KEY, BODY, "HmacSHA256")
-    for name in (SIGNATURE_HEADER, ALGORITHM_HEADER):
+    headers = signatures.signature_headers(KEY, BODY, "HmacSHA256")
+    for name in (signatures.SIGNATURE_HEADER, signatures.ALGORITHM_HEADER):
         rest = {key: value for key, value in headers.items() if key != name}
-        assert signature_of(rest, BODY) is None
+        assert signatures.signature_of(rest, BODY) is None
 
 
 @pytest.mark.parametrize(
@@ -68,13 +62,15 @@ def test_headers_that_cannot_be_read_are_refused(
     algorithm: str, encoded: str, message: str
 ) -> None:
     """The message is the one of Java's library."""
-    with pytest.raises(BadSignature, match=message):
-        signature_of({SIGNATURE_HEADER: encoded, ALGORITHM_HEADER: algorithm}, BODY)
+    with pytest.raises(signatures.BadSignature, match=message):
+        signatures.signature_of(
+            {signatures.SIGNATURE_HEADER: encoded, signatures.ALGORITHM_HEADER: algorithm}, BODY
+        )
 
 
 def test_session_keys_are_as_long_as_javas() -> None:
     """A size in bits is rounded up to bytes; without one the algorithm decides."""
-    assert key_size_bytes("HmacSHA256", None) == 32
-    assert key_size_bytes("HmacSHA1", None) == 64
-    assert key_size_bytes("HmacSHA512", None) == 64
-    assert key_size_bytes("HmacSHA256", 41) == 6
+    assert signatures.key_size_bytes("HmacSHA256", None) == 32
+    assert signatures.key_size_bytes("HmacSHA1", None) == 64
+    assert signatures.key_size_bytes("HmacSHA512", None) == 64
+    assert signatures.key_size_bytes("HmacSHA256", 41) == 6

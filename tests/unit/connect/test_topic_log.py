@@ -4,17 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator_sim.connect.effects import (
-    CreateTopic,
-    DescribeTopic,
-    ListEndOffsets,
-    Produce,
-    ReadToEnd,
-    RecordRun,
-    StartReading,
-    StopReading,
-    TopicRecord,
-)
+from coordinator_sim.connect import effects
 from coordinator_sim.connect.exceptions import (
     ClientException,
     ConfigException,
@@ -31,13 +21,13 @@ TOPIC = InternalTopic(name="t", setting="config.storage.topic", purpose="configu
 def make_log(
     bench: TopicBench,
     topic: InternalTopic = TOPIC,
-    consumed: Callable[[TopicRecord | RecordRun], None] | None = None,
+    consumed: Callable[[effects.TopicRecord | effects.RecordRun], None] | None = None,
 ) -> tuple[TopicLog, list[bytes | None]]:
     """A log at the bench, and the values that it hands over."""
     values: list[bytes | None] = []
 
-    def note(record: TopicRecord | RecordRun) -> None:
-        assert isinstance(record, TopicRecord)
+    def note(record: effects.TopicRecord | effects.RecordRun) -> None:
+        assert isinstance(record, effects.TopicRecord)
         values.append(record.value)
 
     log = TopicLog(bench.outbox, bench.spawn, topic=topic, consumed=consumed or note)
@@ -51,10 +41,16 @@ def test_a_new_topic_is_created_compacted_and_read_to_its_end() -> None:
     log, _ = make_log(bench)
     bench.call(log.start())
     assert [type(effect) for effect in bench.asked] == [
-        *(CreateTopic, DescribeTopic, StartReading, ListEndOffsets, ReadToEnd)
+        *(
+            effects.CreateTopic,
+            effects.DescribeTopic,
+            effects.StartReading,
+            effects.ListEndOffsets,
+            effects.ReadToEnd,
+        )
     ]
     create = bench.asked[0]
-    assert isinstance(create, CreateTopic)
+    assert isinstance(create, effects.CreateTopic)
     assert create.configs == {"cleanup.policy": "compact"}
     assert log.partition_count == 1
 
@@ -85,12 +81,12 @@ def test_a_topic_that_may_lose_records_is_refused() -> None:
 def test_the_creation_is_tried_again_while_brokers_are_missing() -> None:
     """A lack of brokers and a timeout are worth a retry, anything else is not."""
     bench = TopicBench()
-    bench.failures[CreateTopic] = ["InvalidReplicationFactorException", "TimeoutException"]
+    bench.failures[effects.CreateTopic] = ["InvalidReplicationFactorException", "TimeoutException"]
     log, _ = make_log(bench)
     bench.call(log.start())
     assert bench.outbox.now_ms == 200
     other = TopicBench()
-    other.failures[CreateTopic] = ["PolicyViolationException"]
+    other.failures[effects.CreateTopic] = ["PolicyViolationException"]
     log, _ = make_log(other)
     with pytest.raises(ConnectException, match="attempting to create"):
         other.call(log.start())
@@ -100,7 +96,7 @@ def test_who_may_not_create_topics_believes_that_they_exist() -> None:
     """A refusal is no failure: the topic may be there, or be made by use."""
     bench = TopicBench()
     bench.make_topic("t")
-    bench.failures[CreateTopic] = ["TopicAuthorizationException"]
+    bench.failures[effects.CreateTopic] = ["TopicAuthorizationException"]
     log, _ = make_log(bench)
     bench.call(log.start())
     assert log.partition_count == 1
@@ -113,14 +109,14 @@ def test_partitions_are_waited_for_30_seconds() -> None:
     log, _ = make_log(bench)
     with pytest.raises(ConnectException, match="Could not look up partition metadata"):
         bench.call(log.start())
-    looks = sum(isinstance(effect, DescribeTopic) for effect in bench.asked)
+    looks = sum(isinstance(effect, effects.DescribeTopic) for effect in bench.asked)
     assert (bench.outbox.now_ms, looks) == (30_500, 34)
 
 
 def test_end_offsets_are_retried_every_10_seconds_for_15_minutes_at_the_start() -> None:
     """Retriable errors only; then the start fails."""
     bench = TopicBench()
-    bench.failures[ListEndOffsets] = ["TimeoutException"] * 200
+    bench.failures[effects.ListEndOffsets] = ["TimeoutException"] * 200
     log, _ = make_log(bench)
     with pytest.raises(ConnectException, match="after 91 attempts"):
         bench.call(log.start())
@@ -130,14 +126,14 @@ def test_end_offsets_are_retried_every_10_seconds_for_15_minutes_at_the_start() 
 def test_a_broker_that_cannot_tell_the_admin_is_asked_by_the_consumer() -> None:
     """Save where only committed records are read: then the start fails."""
     bench = TopicBench()
-    bench.failures[ListEndOffsets] = ["UnsupportedVersionException"]
+    bench.failures[effects.ListEndOffsets] = ["UnsupportedVersionException"]
     log, _ = make_log(bench)
     bench.call(log.start())
     last = bench.asked[-2]
-    assert isinstance(last, ListEndOffsets)
+    assert isinstance(last, effects.ListEndOffsets)
     assert last.by_consumer
     other = TopicBench()
-    other.failures[ListEndOffsets] = ["UnsupportedVersionException"]
+    other.failures[effects.ListEndOffsets] = ["UnsupportedVersionException"]
     committed = InternalTopic(name="t", setting="s", purpose="p", read_committed=True)
     log, _ = make_log(other, committed)
     with pytest.raises(ClientException, match="UnsupportedVersionException"):
@@ -167,9 +163,9 @@ def test_one_pass_serves_the_calls_queued_before_it_began() -> None:
     calls = bench.call(both())
     bench.settle()
     assert [call.done for call in calls] == [True, True]
-    assert [type(effect) for effect in bench.asked] == [ListEndOffsets]
+    assert [type(effect) for effect in bench.asked] == [effects.ListEndOffsets]
     bench.call(log.await_end(1_000))
-    assert [type(effect) for effect in bench.asked] == [ListEndOffsets] * 2
+    assert [type(effect) for effect in bench.asked] == [effects.ListEndOffsets] * 2
 
 
 def test_a_reader_behind_keeps_its_callers_waiting() -> None:
@@ -195,9 +191,9 @@ def test_a_retriable_error_begins_the_pass_anew_and_another_fails_its_calls() ->
     bench = TopicBench()
     log, _ = make_log(bench)
     bench.call(log.start())
-    bench.failures[ListEndOffsets] = ["TimeoutException", "LeaderNotAvailableException"]
+    bench.failures[effects.ListEndOffsets] = ["TimeoutException", "LeaderNotAvailableException"]
     bench.call(log.await_end(1_000))
-    bench.failures[ListEndOffsets] = ["TopicAuthorizationException"]
+    bench.failures[effects.ListEndOffsets] = ["TopicAuthorizationException"]
     call = bench.call(log.read_to_end())
     bench.settle()
     assert call.error == "ConnectException"
@@ -212,8 +208,8 @@ def test_what_the_owner_throws_costs_the_rest_of_the_poll() -> None:
         bench.write("t", "k", value)
     seen: list[bytes | None] = []
 
-    def choosy(record: TopicRecord | RecordRun) -> None:
-        assert isinstance(record, TopicRecord)
+    def choosy(record: effects.TopicRecord | effects.RecordRun) -> None:
+        assert isinstance(record, effects.TopicRecord)
         if record.value == b"bad":
             raise ConnectException("bad")
         seen.append(record.value)
@@ -230,7 +226,7 @@ def test_flush_waits_for_writes_and_not_for_their_success() -> None:
     bench = TopicBench()
     log, values = make_log(bench)
     bench.call(log.start())
-    bench.failures[Produce] = ["RecordTooLargeException"]
+    bench.failures[effects.Produce] = ["RecordTooLargeException"]
     failed = log.send(b"k", b"1")
     log.send(b"k", b"2")
     bench.call(log.flush())
@@ -245,4 +241,4 @@ def test_stop_ends_the_thread_and_closes_the_consumer() -> None:
     bench.call(log.stop())
     bench.write("t", "k", b"v")
     bench.settle()
-    assert (values, type(bench.asked[-1])) == ([], StopReading)
+    assert (values, type(bench.asked[-1])) == ([], effects.StopReading)

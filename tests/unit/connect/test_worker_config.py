@@ -5,12 +5,7 @@ import pytest
 from coordinator_sim.clients.config import ConnectProtocolCompatibility, WorkerConfig
 from coordinator_sim.connect.plugins.registry import Plugins
 from coordinator_sim.connect.plugins.standard_plugins import standard_plugins
-from coordinator_sim.connect.settings.worker_config import (
-    DistributedConfig,
-    ExactlyOnceSupport,
-    PluginDiscovery,
-    parse_properties,
-)
+from coordinator_sim.connect.settings import worker_config
 from coordinator_sim.errors import ConfigError
 
 STRINGS = "org.apache.kafka.connect.storage.StringConverter"
@@ -24,10 +19,10 @@ NEEDED = {
 }
 
 
-def config(**more: str) -> DistributedConfig:
+def config(**more: str) -> worker_config.DistributedConfig:
     """A configuration with what is needed and `more`, dots written as underscores."""
     named = {name.replace("_", "."): value for name, value in more.items()}
-    return DistributedConfig.from_properties({**NEEDED, **named})
+    return worker_config.DistributedConfig.from_properties({**NEEDED, **named})
 
 
 def refusal(**more: str) -> str:
@@ -42,8 +37,8 @@ def test_what_is_not_given_has_kafkas_defaults() -> None:
     worker = config()
     assert worker.member == WorkerConfig()
     assert worker.member.connect_protocol is ConnectProtocolCompatibility.SESSIONED
-    assert worker.exactly_once is ExactlyOnceSupport.DISABLED
-    assert worker.plugin_discovery is PluginDiscovery.HYBRID_WARN
+    assert worker.exactly_once is worker_config.ExactlyOnceSupport.DISABLED
+    assert worker.plugin_discovery is worker_config.PluginDiscovery.HYBRID_WARN
     assert worker.offset_topic.partitions == 25
     assert worker.status_topic.partitions == 5
     assert worker.config_topic.partitions == 1
@@ -57,7 +52,7 @@ def test_a_missing_required_setting_is_named(name: str) -> None:
     """Each of the six required settings is asked for by its name."""
     props = {key: value for key, value in NEEDED.items() if key != name}
     with pytest.raises(ConfigError) as caught:
-        DistributedConfig.from_properties(props)
+        worker_config.DistributedConfig.from_properties(props)
     assert str(caught.value) == (
         f'Missing required configuration "{name}" which has no default value.'
     )
@@ -158,12 +153,14 @@ def test_a_wrong_setting_is_refused_in_one_line(settings: dict[str, str], messag
 def test_a_converter_must_be_installed() -> None:
     """A converter that no plugin location holds is refused; an alias means the full class."""
     plugins = Plugins(standard_plugins())
-    good = DistributedConfig.from_properties(
+    good = worker_config.DistributedConfig.from_properties(
         {**NEEDED, "key.converter": "JsonConverter"}, plugins.full_name
     )
     assert good.key_converter == "org.apache.kafka.connect.json.JsonConverter"
     with pytest.raises(ConfigError) as caught:
-        DistributedConfig.from_properties({**NEEDED, "key.converter": "No"}, plugins.full_name)
+        worker_config.DistributedConfig.from_properties(
+            {**NEEDED, "key.converter": "No"}, plugins.full_name
+        )
     assert str(caught.value) == (
         "Invalid value No for configuration key.converter: Class No could not be found."
     )
@@ -183,7 +180,7 @@ def test_settings_of_a_topic_are_passed_to_its_creation() -> None:
         "config.storage.cleanup.policy": "delete",
         "config.storage.segment.bytes": "1000",
     }
-    topic = DistributedConfig.from_properties(props).config_topic
+    topic = worker_config.DistributedConfig.from_properties(props).config_topic
     assert topic.partitions == 1
     assert topic.configs == {"segment.bytes": "1000"}
 
@@ -233,7 +230,7 @@ plugin.path: /plugins
 group.id=again
 topic.creation.enable
 """
-    assert parse_properties(text) == {
+    assert worker_config.parse_properties(text) == {
         "group.id": "again",
         "listeners": "http://a:1,http://b:2",
         "plugin.path": "/plugins",
@@ -244,4 +241,4 @@ topic.creation.enable
 def test_a_character_that_java_writes_as_two_is_one() -> None:
     """Escapes by number are units of UTF-16; half of a pair is replaced."""
     text = r"name=\u00fc\ud83d\ude00 \\u0041 \ud83d"
-    assert parse_properties(text) == {"name": "\xfc\U0001f600 \\u0041 \ufffd"}
+    assert worker_config.parse_properties(text) == {"name": "\xfc\U0001f600 \\u0041 \ufffd"}

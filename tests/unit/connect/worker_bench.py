@@ -37,17 +37,8 @@ from coordinator_sim.connect.settings.config_transformer import Provider
 from coordinator_sim.connect.start_up import AT_ONCE, StartUpTimes
 from coordinator_sim.connect.worker import ConnectWorker, WorkerParts
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
-from coordinator_sim.messages.find_coordinator import (
-    Coordinator,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
+from coordinator_sim.messages import find_coordinator, join_group
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupResponse,
-    JoinGroupResponseMember,
-)
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from coordinator_sim.messages.metadata import MetadataRequest, MetadataResponse
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
@@ -252,19 +243,19 @@ class WorkerBench:
         match send.request:
             case MetadataRequest():
                 return MetadataResponse(brokers=(BROKER,), topics=())
-            case FindCoordinatorRequest():
-                found = Coordinator(
+            case find_coordinator.FindCoordinatorRequest():
+                found = find_coordinator.Coordinator(
                     key="connect", node_id=1, host="broker", port=9092, error_message=None
                 )
-                return FindCoordinatorResponse(coordinators=(found,))
-            case JoinGroupRequest(protocols=protocols):
+                return find_coordinator.FindCoordinatorResponse(coordinators=(found,))
+            case join_group.JoinGroupRequest(protocols=protocols):
                 self._generation_id += 1
-                return JoinGroupResponse(
+                return join_group.JoinGroupResponse(
                     generation_id=self._generation_id,
                     protocol_name=protocols[0].name,
                     leader="m",
                     member_id="m",
-                    members=(JoinGroupResponseMember("m", None, protocols[0].metadata),),
+                    members=(join_group.JoinGroupResponseMember("m", None, protocols[0].metadata),),
                 )
             case SyncGroupRequest(assignments=assignments):
                 return SyncGroupResponse(assignment=assignments[0].assignment)

@@ -5,26 +5,19 @@ import pytest
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.delete_groups import (
-    DeletableGroupResult,
-    DeleteGroupsRequest,
-    DeleteGroupsResponse,
-)
-from coordinator_sim.messages.describe_groups import (
-    DescribedGroup,
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-)
+from coordinator_sim.messages import delete_groups, describe_groups
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from tests.unit.coordinator.worlds import world_of
 
 FAMILIES = ("java-4.x", "scala-3.x", "legacy-0.10.2")
 
 
-def describe(harness: Harness, *names: str, version: int = 5) -> tuple[DescribedGroup, ...]:
+def describe(
+    harness: Harness, *names: str, version: int = 5
+) -> tuple[describe_groups.DescribedGroup, ...]:
     """The descriptions, in the order of the answer."""
-    step = harness.call(DescribeGroupsRequest(groups=names), api_version=version)
-    return answer(step, DescribeGroupsResponse).groups
+    step = harness.call(describe_groups.DescribeGroupsRequest(groups=names), api_version=version)
+    return answer(step, describe_groups.DescribeGroupsResponse).groups
 
 
 def list_groups(
@@ -35,10 +28,10 @@ def list_groups(
     return answer(harness.call(request, api_version=5), ListGroupsResponse)
 
 
-def delete(harness: Harness, *names: str) -> tuple[DeletableGroupResult, ...]:
+def delete(harness: Harness, *names: str) -> tuple[delete_groups.DeletableGroupResult, ...]:
     """The outcomes, in the order of the answer."""
-    step = harness.call(DeleteGroupsRequest(groups_names=names), api_version=2)
-    return answer(step, DeleteGroupsResponse).results
+    step = harness.call(delete_groups.DeleteGroupsRequest(groups_names=names), api_version=2)
+    return answer(step, delete_groups.DeleteGroupsResponse).results
 
 
 # -- DescribeGroups ------------------------------------------------------------------------

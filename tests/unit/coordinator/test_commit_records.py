@@ -6,13 +6,8 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.seeded_ids import SeededIds
+from coordinator_sim.messages import offset_commit
 from coordinator_sim.messages.group_records import OffsetCommitValue
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
 from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.messages.schema import ZERO_UUID
 
@@ -32,12 +27,12 @@ def commit(
     coordinator: GroupCoordinator, *partitions: int, topic_id: bytes = ZERO_UUID
 ) -> tuple[LogBatch, list[int]]:
     """Commit offsets of t; the batch, and the partitions of the answer that have no error."""
-    entries = tuple(OffsetCommitRequestPartition(index, 1) for index in partitions)
-    topic = OffsetCommitRequestTopic("t", partitions=entries, topic_id=topic_id)
-    request = OffsetCommitRequest(group_id="g", topics=(topic,))
+    entries = tuple(offset_commit.OffsetCommitRequestPartition(index, 1) for index in partitions)
+    topic = offset_commit.OffsetCommitRequestTopic("t", partitions=entries, topic_id=topic_id)
+    request = offset_commit.OffsetCommitRequest(group_id="g", topics=(topic,))
     result = coordinator.handle(request, RequestContext(token=1, api_version=9), 0)
     (batch,), (reply,) = result.batches, result.replies
-    assert isinstance(reply.response, OffsetCommitResponse)
+    assert isinstance(reply.response, offset_commit.OffsetCommitResponse)
     outcomes = reply.response.topics[0].partitions
     return batch, [each.partition_index for each in outcomes if not each.error_code]
 

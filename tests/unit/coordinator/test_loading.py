@@ -6,13 +6,7 @@ from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.messages import group_records
 from coordinator_sim.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.trace.events import Event
@@ -24,7 +18,7 @@ BOTH = pytest.mark.parametrize("profile", ["3.9", "4.4"])
 def generation(*members: str) -> LogRecord:
     """A stored generation of group g; the record of its members has one timeout for both."""
     stored = tuple(
-        MemberMetadata(
+        group_records.MemberMetadata(
             member_id=member_id,
             group_instance_id=None,
             client_id="client",
@@ -36,10 +30,10 @@ def generation(*members: str) -> LogRecord:
         )
         for member_id in members
     )
-    value = GroupMetadataValue(
+    value = group_records.GroupMetadataValue(
         protocol_type="consumer", generation=3, protocol="range", leader=members[0], members=stored
     )
-    return LogRecord(GroupMetadataKey("g"), value, 0)
+    return LogRecord(group_records.GroupMetadataKey("g"), value, 0)
 
 
 def listed(world: Harness) -> list[str]:
@@ -53,8 +47,11 @@ def test_nothing_is_left_of_a_load_that_failed(profile: str) -> None:
     """The next one begins with a log that lost its end, and has what is in it alone."""
     world = world_of(profile, elect=False)
     coordinator = world.coordinator
-    offset = OffsetCommitValue(offset=5, commit_timestamp=0)
-    records = (generation("a"), LogRecord(OffsetCommitKey("other", "t", 0), offset, 3))
+    offset = group_records.OffsetCommitValue(offset=5, commit_timestamp=0)
+    records = (
+        generation("a"),
+        LogRecord(group_records.OffsetCommitKey("other", "t", 0), offset, 3),
+    )
     coordinator.begin_load(0, 1, 0)
     coordinator.replay(0, LogBatch(partition=0, base_offset=0, timestamp_ms=0, records=records))
     coordinator.finish_load(0, ErrorCode.UNKNOWN_SERVER_ERROR, 0)

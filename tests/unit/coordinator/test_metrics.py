@@ -6,12 +6,8 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.metrics import KAFKA_NAMES, CoordinatorMetrics
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.messages import offset_commit
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 
@@ -27,9 +23,9 @@ def harness(profile: str) -> Harness:
 
 def commit(world: Harness, *partitions: int, group_id: str = "simple") -> None:
     """Commit offsets of topic t without being a member."""
-    entries = tuple(OffsetCommitRequestPartition(index, 1) for index in partitions)
-    request = OffsetCommitRequest(
-        group_id=group_id, topics=(OffsetCommitRequestTopic("t", partitions=entries),)
+    entries = tuple(offset_commit.OffsetCommitRequestPartition(index, 1) for index in partitions)
+    request = offset_commit.OffsetCommitRequest(
+        group_id=group_id, topics=(offset_commit.OffsetCommitRequestTopic("t", partitions=entries),)
     )
     world.call(request, api_version=8)
 

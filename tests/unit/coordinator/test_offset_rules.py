@@ -10,23 +10,9 @@ from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCom
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages import offset_fetch
+from coordinator_sim.messages import offset_commit, offset_delete, offset_fetch, txn_offset_commit
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from coordinator_sim.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from coordinator_sim.messages.schema import ZERO_UUID
-from coordinator_sim.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-)
 from coordinator_sim.trace.events import Event
 
 PRODUCER = 7
@@ -44,20 +30,21 @@ def make(profile: str, materialisation_ms: int = 0) -> Harness:
 
 def topics(
     *partitions: int, metadata: str = "", topic_id: bytes = ZERO_UUID
-) -> tuple[OffsetCommitRequestTopic, ...]:
+) -> tuple[offset_commit.OffsetCommitRequestTopic, ...]:
     """Offset 5 of these partitions of t."""
     entries = tuple(
-        OffsetCommitRequestPartition(index, 5, committed_metadata=metadata) for index in partitions
+        offset_commit.OffsetCommitRequestPartition(index, 5, committed_metadata=metadata)
+        for index in partitions
     )
-    return (OffsetCommitRequestTopic("t", partitions=entries, topic_id=topic_id),)
+    return (offset_commit.OffsetCommitRequestTopic("t", partitions=entries, topic_id=topic_id),)
 
 
 def commit_txn(world: Harness) -> ErrorCode:
     """A transactional commit of t-0 to group g."""
-    request = TxnOffsetCommitRequest(
+    request = txn_offset_commit.TxnOffsetCommitRequest(
         transactional_id="x", group_id="g", producer_id=PRODUCER, producer_epoch=0, topics=topics(0)
     )
-    response = answer(world.call(request, api_version=3), TxnOffsetCommitResponse)
+    response = answer(world.call(request, api_version=3), txn_offset_commit.TxnOffsetCommitResponse)
     return response.topics[0].partitions[0].error_code
 
 
@@ -103,7 +90,10 @@ def test_offset_of_an_earlier_topic_of_that_name_is_not_found() -> None:
     """A fetch by the new topic's id finds nothing."""
     world = make("4.4")
     old, new = bytes(15) + b"\x01", bytes(15) + b"\x02"
-    world.call(OffsetCommitRequest(group_id="g", topics=topics(0, topic_id=old)), api_version=9)
+    world.call(
+        offset_commit.OffsetCommitRequest(group_id="g", topics=topics(0, topic_id=old)),
+        api_version=9,
+    )
 
     found = [fetched(world, topic_id=each).committed_offset for each in (ZERO_UUID, old, new)]
 
@@ -131,7 +121,9 @@ def test_scala_sees_the_end_of_a_transaction_when_its_scheduler_gets_to_it() -> 
 def test_a_commit_of_too_long_metadata_alone_is_not_counted() -> None:
     """Nothing is appended either."""
     world = make("3.9")
-    request = OffsetCommitRequest(group_id="g", topics=topics(0, metadata="123456789"))
+    request = offset_commit.OffsetCommitRequest(
+        group_id="g", topics=topics(0, metadata="123456789")
+    )
     assert world.call(request, api_version=2).batches == ()
     assert world.coordinator.metrics().offset_commit_count == 0
 
@@ -139,9 +131,14 @@ def test_a_commit_of_too_long_metadata_alone_is_not_counted() -> None:
 def test_deleted_offsets_are_counted_and_traced() -> None:
     """The metric counts offsets that were there, the trace names those of the request."""
     world = make("3.9")
-    world.call(OffsetCommitRequest(group_id="g", topics=topics(1, 2)), api_version=2)
-    entries = (OffsetDeleteRequestPartition(0), OffsetDeleteRequestPartition(1))
-    request = OffsetDeleteRequest(group_id="g", topics=(OffsetDeleteRequestTopic("t", entries),))
+    world.call(offset_commit.OffsetCommitRequest(group_id="g", topics=topics(1, 2)), api_version=2)
+    entries = (
+        offset_delete.OffsetDeleteRequestPartition(0),
+        offset_delete.OffsetDeleteRequestPartition(1),
+    )
+    request = offset_delete.OffsetDeleteRequest(
+        group_id="g", topics=(offset_delete.OffsetDeleteRequestTopic("t", entries),)
+    )
 
     (event,) = world.call(request, api_version=0).events
 

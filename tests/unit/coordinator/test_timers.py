@@ -5,12 +5,9 @@ import pytest
 from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.harness.group_driver import GroupDriver
 from coordinator_sim.harness.harness import Harness
+from coordinator_sim.messages import offset_commit
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.trace.events import Event
 from tests.unit.coordinator.worlds import world_of
@@ -88,8 +85,8 @@ def test_a_transactional_write_turns_the_wheel_when_it_would_have_lingered(
     first.join(leaders[0])
     world.advance(3)
     if has_transaction:
-        partition = OffsetCommitRequestPartition(0, 5)
-        topic = OffsetCommitRequestTopic("t", partitions=(partition,))
+        partition = offset_commit.OffsetCommitRequestPartition(0, 5)
+        topic = offset_commit.OffsetCommitRequestTopic("t", partitions=(partition,))
         request = TxnOffsetCommitRequest(
             transactional_id="x", group_id="third", producer_id=7, producer_epoch=0, topics=(topic,)
         )

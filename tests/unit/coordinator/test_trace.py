@@ -7,13 +7,9 @@ import pytest
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages import join_group
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.messages.records import LogRecord as Record
@@ -71,7 +67,7 @@ def test_without_a_trace_what_happens_to_ids_goes_untold(profile: str) -> None:
     (former,) = group.stable(1, static=True)
     group.join(instance_id="i0")
     group.leave((former, "i0"))
-    pending = answer(group.join(), JoinGroupResponse)
+    pending = answer(group.join(), join_group.JoinGroupResponse)
     assert pending.error_code is ErrorCode.MEMBER_ID_REQUIRED
     group.leave((pending.member_id, None))
     group.harness.advance(20_000)
@@ -83,7 +79,7 @@ def test_a_leaver_whose_instance_has_another_id_is_told_and_a_stranger_is_not(pr
     """The trace says who has it now."""
     group = GroupDriver(prompt(profile))
     (former,) = group.stable(1, static=True)
-    current = answer(group.join(instance_id="i0"), JoinGroupResponse).member_id
+    current = answer(group.join(instance_id="i0"), join_group.JoinGroupResponse).member_id
     heard: list[TraceEvent] = []
     group.harness.told = heard.extend
     group.leave((former, "i0"), ("stranger", None))
@@ -161,7 +157,7 @@ def test_a_new_group_that_cannot_be_stored(error: ErrorCode, code: ErrorCode) ->
     world = prompt(group_initial_rebalance_delay_ms=3_000)
     world.fail_appends(error)
     step = GroupDriver(world).join(version=3)
-    assert answer(step, JoinGroupResponse).error_code is code
+    assert answer(step, join_group.JoinGroupResponse).error_code is code
     (failed,) = told(step, Event.STORE_FAILED)
     assert (failed.reason_text, failed.error_code) == (error.name, code)
     assert failed.attrs == {"what": "new group", "timeout_ms": "5000"}
@@ -183,14 +179,14 @@ def test_an_empty_generation_that_cannot_be_stored_is_told(profile: str) -> None
 
 def joined_by_static(world: Harness, reason: str | None) -> Step:
     """A member of instance i joins and gives its reason."""
-    request = JoinGroupRequest(
+    request = join_group.JoinGroupRequest(
         group_id="g",
         session_timeout_ms=9_000,
         rebalance_timeout_ms=70_000,
         member_id="",
         group_instance_id="i",
         protocol_type="consumer",
-        protocols=(JoinGroupRequestProtocol("range", b"x"),),
+        protocols=(join_group.JoinGroupRequestProtocol("range", b"x"),),
         reason=reason,
     )
     return world.call(request, api_version=9, client_id="shop", client_host="/10.0.0.7")

@@ -8,15 +8,11 @@ from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import scala_map_order
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.messages import offset_delete
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.group_records import GroupMetadataKey, GroupMetadataValue
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from coordinator_sim.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.events import Event, TraceEvent
@@ -164,8 +160,10 @@ def test_deleted_offsets_are_told_with_their_partitions() -> None:
     """Java names those that were there; without any there is nothing to tell."""
     group = drive("4.4")
     group.commit(1)
-    topic = OffsetDeleteRequestTopic("t", tuple(map(OffsetDeleteRequestPartition, (0, 1))))
-    request = OffsetDeleteRequest(group_id="g", topics=(topic,))
+    topic = offset_delete.OffsetDeleteRequestTopic(
+        "t", tuple(map(offset_delete.OffsetDeleteRequestPartition, (0, 1)))
+    )
+    request = offset_delete.OffsetDeleteRequest(group_id="g", topics=(topic,))
     told = [group.harness.call(request, api_version=0).events for _ in range(2)]
     assert [[(event.event, event.attrs) for event in events] for events in told] == [
         [(Event.OFFSET_TOMBSTONE, {"partitions": "t-0", "count": "1"})],

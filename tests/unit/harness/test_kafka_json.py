@@ -6,57 +6,25 @@ import pytest
 
 from coordinator_sim.harness.kafka_json import read_request, write_records, write_response
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
+from coordinator_sim.messages import (
+    group_records,
+    join_group,
+    leave_group,
+    offset_commit,
+    offset_fetch,
+    sync_group,
 )
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-    JoinGroupResponseMember,
-)
-from coordinator_sim.messages.leave_group import (
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    MemberIdentity,
-    MemberResponse,
-)
 from coordinator_sim.messages.metadata import MetadataResponse
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponseGroup,
-    OffsetFetchResponsePartitions,
-    OffsetFetchResponseTopics,
-)
 from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.messages.requests import GroupRequest, Response
-from coordinator_sim.messages.sync_group import (
-    SyncGroupRequest,
-    SyncGroupRequestAssignment,
-    SyncGroupResponse,
-)
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")
-FETCH = OffsetFetchRequest(
+FETCH = offset_fetch.OffsetFetchRequest(
     groups=(
-        OffsetFetchRequestGroup(
-            group_id="g", topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
+        offset_fetch.OffsetFetchRequestGroup(
+            group_id="g",
+            topics=(offset_fetch.OffsetFetchRequestTopics("t", partition_indexes=(0,)),),
         ),
     )
 )
@@ -71,12 +39,12 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
             "protocolType": "consumer",
             "protocols": [{"name": "range", "metadata": "AAE="}],
         },
-        JoinGroupRequest(
+        join_group.JoinGroupRequest(
             group_id="g",
             session_timeout_ms=10,
             member_id="",
             protocol_type="consumer",
-            protocols=(JoinGroupRequestProtocol("range", b"\x00\x01"),),
+            protocols=(join_group.JoinGroupRequestProtocol("range", b"\x00\x01"),),
         ),
     ),
     (
@@ -88,11 +56,11 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
             "memberId": "m",
             "assignments": [{"memberId": "m", "assignment": "AQ=="}],
         },
-        SyncGroupRequest(
+        sync_group.SyncGroupRequest(
             group_id="g",
             generation_id=1,
             member_id="m",
-            assignments=(SyncGroupRequestAssignment("m", b"\x01"),),
+            assignments=(sync_group.SyncGroupRequestAssignment("m", b"\x01"),),
         ),
     ),
     ("Heartbeat", 0, {"groupId": "g", "generationId": 3, "memberId": "m"}, HEARTBEAT),
@@ -100,15 +68,17 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
         "LeaveGroup",
         2,
         {"groupId": "g", "memberId": "m"},
-        LeaveGroupRequest(group_id="g", members=(MemberIdentity(member_id="m"),)),
+        leave_group.LeaveGroupRequest(
+            group_id="g", members=(leave_group.MemberIdentity(member_id="m"),)
+        ),
     ),
     (
         "LeaveGroup",
         5,
         {"groupId": "g", "members": [{"memberId": "m", "groupInstanceId": "i", "reason": "r"}]},
-        LeaveGroupRequest(
+        leave_group.LeaveGroupRequest(
             group_id="g",
-            members=(MemberIdentity(member_id="m", group_instance_id="i", reason="r"),),
+            members=(leave_group.MemberIdentity(member_id="m", group_instance_id="i", reason="r"),),
         ),
     ),
     (
@@ -126,13 +96,17 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
                 }
             ],
         },
-        OffsetCommitRequest(
+        offset_commit.OffsetCommitRequest(
             group_id="g",
             retention_time_ms=9,
             topics=(
-                OffsetCommitRequestTopic(
+                offset_commit.OffsetCommitRequestTopic(
                     "t",
-                    partitions=(OffsetCommitRequestPartition(0, 5, -1, committed_metadata=None),),
+                    partitions=(
+                        offset_commit.OffsetCommitRequestPartition(
+                            0, 5, -1, committed_metadata=None
+                        ),
+                    ),
                 ),
             ),
         ),
@@ -142,8 +116,9 @@ REQUESTS: list[tuple[str, int, dict[str, Any], GroupRequest]] = [
         "OffsetFetch",
         8,
         {"groups": [{"groupId": "g", "topics": None}], "requireStable": True},
-        OffsetFetchRequest(
-            groups=(OffsetFetchRequestGroup(group_id="g", topics=None),), require_stable=True
+        offset_fetch.OffsetFetchRequest(
+            groups=(offset_fetch.OffsetFetchRequestGroup(group_id="g", topics=None),),
+            require_stable=True,
         ),
     ),
 ]
@@ -161,8 +136,8 @@ def test_request_is_read(
 
 def test_join_answer_has_the_fields_of_its_version() -> None:
     """Version 0 has no throttle time, type or instance ids, and no null protocol name."""
-    response = JoinGroupResponse(
-        members=(JoinGroupResponseMember("m", "i", b"\x01"),), protocol_name=None
+    response = join_group.JoinGroupResponse(
+        members=(join_group.JoinGroupResponseMember("m", "i", b"\x01"),), protocol_name=None
     )
     old = write_response(HEARTBEAT, 0, response)
     new = write_response(HEARTBEAT, 9, response)
@@ -178,12 +153,19 @@ def test_join_answer_has_the_fields_of_its_version() -> None:
     [
         (HeartbeatResponse(), 0, {"errorCode": 0}),
         (HeartbeatResponse(), 1, {"throttleTimeMs": 0, "errorCode": 0}),
-        (SyncGroupResponse(assignment=b"\x01"), 0, {"errorCode": 0, "assignment": "AQ=="}),
         (
-            OffsetCommitResponse(
+            sync_group.SyncGroupResponse(assignment=b"\x01"),
+            0,
+            {"errorCode": 0, "assignment": "AQ=="},
+        ),
+        (
+            offset_commit.OffsetCommitResponse(
                 topics=(
-                    OffsetCommitResponseTopic(
-                        "t", partitions=(OffsetCommitResponsePartition(0, ErrorCode.NONE),)
+                    offset_commit.OffsetCommitResponseTopic(
+                        "t",
+                        partitions=(
+                            offset_commit.OffsetCommitResponsePartition(0, ErrorCode.NONE),
+                        ),
                     ),
                 )
             ),
@@ -200,7 +182,7 @@ def test_answer_is_written(response: Response, version: int, expected: dict[str,
 
 def test_sync_answer_tells_the_protocol_from_version_5() -> None:
     """Type and name came with KIP-559."""
-    response = SyncGroupResponse(protocol_type="consumer", protocol_name="range")
+    response = sync_group.SyncGroupResponse(protocol_type="consumer", protocol_name="range")
     written = write_response(HEARTBEAT, 5, response)
     assert (written["protocolType"], written["protocolName"]) == ("consumer", "range")
 
@@ -208,23 +190,29 @@ def test_sync_answer_tells_the_protocol_from_version_5() -> None:
 def test_old_leave_answer_has_its_error_at_the_top() -> None:
     """LEAVE-004: before version 3 a LeaveGroup names one member, whose error is the answer's."""
     request = read_request("LeaveGroup", 2, {"groupId": "g", "memberId": "m"})
-    member = MemberResponse(
+    member = leave_group.MemberResponse(
         member_id="m", error_code=ErrorCode.UNKNOWN_MEMBER_ID, group_instance_id=None
     )
-    response = LeaveGroupResponse(members=(member,))
+    response = leave_group.LeaveGroupResponse(members=(member,))
     assert write_response(request, 2, response) == {"throttleTimeMs": 0, "errorCode": 25}
     assert write_response(request, 3, response)["members"][0]["errorCode"] == 25
 
 
-def fetch_answer(error: ErrorCode = ErrorCode.NONE) -> OffsetFetchResponse:
+def fetch_answer(error: ErrorCode = ErrorCode.NONE) -> offset_fetch.OffsetFetchResponse:
     """One group with an offset, or with an error."""
     topics = (
-        (OffsetFetchResponseTopics("t", partitions=(OffsetFetchResponsePartitions(0, 5, 2, "x"),)),)
+        (
+            offset_fetch.OffsetFetchResponseTopics(
+                "t", partitions=(offset_fetch.OffsetFetchResponsePartitions(0, 5, 2, "x"),)
+            ),
+        )
         if error == 0
         else ()
     )
-    return OffsetFetchResponse(
-        groups=(OffsetFetchResponseGroup(group_id="g", topics=topics, error_code=error),)
+    return offset_fetch.OffsetFetchResponse(
+        groups=(
+            offset_fetch.OffsetFetchResponseGroup(group_id="g", topics=topics, error_code=error),
+        )
     )
 
 
@@ -252,7 +240,9 @@ def test_oldest_fetch_spreads_the_error_over_its_partitions() -> None:
     failed = fetch_answer(ErrorCode.NOT_COORDINATOR)
     written = write_response(FETCH, 1, failed)
     assert written["topics"][0]["partitions"][0]["errorCode"] == 16
-    everything = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=None),))
+    everything = offset_fetch.OffsetFetchRequest(
+        groups=(offset_fetch.OffsetFetchRequestGroup(group_id="g", topics=None),)
+    )
     assert write_response(everything, 1, failed) == {"topics": []}
 
 
@@ -262,12 +252,14 @@ def test_response_of_another_api_has_no_json() -> None:
         write_response(HEARTBEAT, 0, MetadataResponse(brokers=(), topics=()))
 
 
-def written_value(value: OffsetCommitValue | GroupMetadataValue | None, version: int) -> Any:  # noqa: ANN401  JSON
+def written_value(
+    value: group_records.OffsetCommitValue | group_records.GroupMetadataValue | None, version: int
+) -> Any:  # noqa: ANN401  JSON
     """The value of one record as JSON."""
     key = (
-        OffsetCommitKey("g", "t", 0)
-        if isinstance(value, OffsetCommitValue)
-        else GroupMetadataKey("g")
+        group_records.OffsetCommitKey("g", "t", 0)
+        if isinstance(value, group_records.OffsetCommitValue)
+        else group_records.GroupMetadataKey("g")
     )
     record = LogRecord(key, value, version)
     batch = LogBatch(partition=1, base_offset=7, timestamp_ms=3, records=(record,))
@@ -276,7 +268,7 @@ def written_value(value: OffsetCommitValue | GroupMetadataValue | None, version:
 
 def test_offset_value_has_the_fields_of_its_version() -> None:
     """Version 1 has the expiry, 3 the leader epoch, 4 the topic id in URL-safe base64."""
-    value = OffsetCommitValue(offset=5, topic_id=bytes(15) + b"\xff")
+    value = group_records.OffsetCommitValue(offset=5, topic_id=bytes(15) + b"\xff")
     assert written_value(value, 1)["data"]["expireTimestamp"] == -1
     assert set(written_value(value, 3)["data"]) == {
         "offset",
@@ -289,7 +281,7 @@ def test_offset_value_has_the_fields_of_its_version() -> None:
 
 def test_group_value_has_the_fields_of_its_version() -> None:
     """Version 0 has neither state time nor rebalance timeout nor instance ids."""
-    member = MemberMetadata(
+    member = group_records.MemberMetadata(
         member_id="m",
         group_instance_id="i",
         client_id="c",
@@ -299,7 +291,7 @@ def test_group_value_has_the_fields_of_its_version() -> None:
         subscription=b"\x01",
         assignment=b"",
     )
-    value = GroupMetadataValue(
+    value = group_records.GroupMetadataValue(
         protocol_type="consumer", generation=1, protocol="range", leader="m", members=(member,)
     )
     old, new = written_value(value, 0)["data"], written_value(value, 3)["data"]

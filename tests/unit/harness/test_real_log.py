@@ -10,11 +10,7 @@ from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchResponse,
-)
+from coordinator_sim.messages import offset_fetch
 
 GOLDEN = Path(__file__).parents[1] / "log" / "golden" / "offsets-log-4.4.0"
 
@@ -27,11 +23,11 @@ def test_the_offsets_of_a_real_log_are_those_that_its_clients_fetch(profile: str
     harness.append_batches(read_log(GOLDEN))
     harness.elect()
     wanted = tuple(
-        OffsetFetchRequestGroup(group_id=name, topics=None)
+        offset_fetch.OffsetFetchRequestGroup(group_id=name, topics=None)
         for name in ("plain", "simple", "txn", "gone")
     )
 
-    reply = harness.call(OffsetFetchRequest(groups=wanted), api_version=8)
+    reply = harness.call(offset_fetch.OffsetFetchRequest(groups=wanted), api_version=8)
 
     lines = [
         "\t".join(
@@ -47,11 +43,12 @@ def test_the_offsets_of_a_real_log_are_those_that_its_clients_fetch(profile: str
                 ),
             )
         )
-        for group in answer(reply, OffsetFetchResponse).groups
+        for group in answer(reply, offset_fetch.OffsetFetchResponse).groups
         for topic in group.topics
         for found in sorted(topic.partitions, key=lambda one: one.partition_index)
     ]
     assert lines == (GOLDEN / "fetched.tsv").read_text(encoding="utf-8").splitlines()
     assert all(
-        group.error_code is ErrorCode.NONE for group in answer(reply, OffsetFetchResponse).groups
+        group.error_code is ErrorCode.NONE
+        for group in answer(reply, offset_fetch.OffsetFetchResponse).groups
     )

@@ -15,12 +15,7 @@ from coordinator_sim.server.pcap import PcapTap
 from coordinator_sim.trace.events import Event, Source
 from coordinator_sim.trace.exchange import Exchange
 from coordinator_sim_scenarios.catalog import scenario_named
-from tests.unit.ingest.runs_as_sources import (
-    generations_in,
-    generations_of,
-    leave_behind,
-    read_again,
-)
+from tests.unit.ingest import runs_as_sources
 
 needs_tshark = pytest.mark.skipif(
     shutil.which("tshark") is None, reason="captures are read through tshark"
@@ -84,14 +79,17 @@ def capture_of(exchanges: list[Exchange], path: Path) -> None:
 @needs_tshark
 def test_capture_tells_the_generations_of_its_run(tmp_path: Path) -> None:
     """Members, owners and leaders; the times are those of the packets."""
-    left = leave_behind(scenario_named("late-heartbeat-answer"), tmp_path)
+    left = runs_as_sources.leave_behind(scenario_named("late-heartbeat-answer"), tmp_path)
     path = tmp_path / "run.pcap"
     capture_of(left.exchanges, path)
-    importing = read_again(tmp_path / "t", path)
+    importing = runs_as_sources.read_again(tmp_path / "t", path)
     (one,) = importing.files
     assert (one.problem, one.notes) == (None, [])
     assert one.summary.lines == 2 * len(left.exchanges)
-    found, expected = generations_in(tmp_path / "t"), generations_of(left.events)
+    found, expected = (
+        runs_as_sources.generations_in(tmp_path / "t"),
+        runs_as_sources.generations_of(left.events),
+    )
     assert [(key, told.members, told.owners) for key, told in found.items()] == [
         (key, told.members, told.owners) for key, told in expected.items()
     ]
@@ -105,12 +103,12 @@ def test_capture_tells_the_generations_of_its_run(tmp_path: Path) -> None:
 @needs_tshark
 def test_damaged_captures_are_told(tmp_path: Path) -> None:
     """One that is cut short gives what it has; one without a packet of Kafka is no error."""
-    left = leave_behind(scenario_named("late-heartbeat-answer"), tmp_path)
+    left = runs_as_sources.leave_behind(scenario_named("late-heartbeat-answer"), tmp_path)
     path = tmp_path / "run.pcap"
     capture_of(left.exchanges, path)
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(path.read_bytes()[:-20])
-    (one,) = read_again(tmp_path / "t", cut).files
+    (one,) = runs_as_sources.read_again(tmp_path / "t", cut).files
     assert one.problem is not None
     assert "is damaged, its readable part was taken" in one.problem
     assert one.summary.parsed > 10
@@ -121,7 +119,7 @@ def test_missing_tshark_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", str(tmp_path))
     path = tmp_path / "run.pcap"
     PcapTap(path).finish()
-    (one,) = read_again(tmp_path / "t", path).files
+    (one,) = runs_as_sources.read_again(tmp_path / "t", path).files
     assert one.problem == captures.MISSING
     assert "apt-get install tshark" in captures.MISSING
 

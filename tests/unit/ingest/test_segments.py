@@ -20,15 +20,9 @@ from coordinator_sim.log.format.log_batches import BatchForm, encode_batch
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.salvage import SalvagingReader
+from coordinator_sim.messages import group_records
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
-from coordinator_sim.messages.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
 from coordinator_sim.messages.records import (
     EndTransactionMarker,
     LogBatch,
@@ -61,10 +55,12 @@ def summary(*arguments: object) -> dict[str, Any]:
     return document
 
 
-def member(name: str, *partitions: int, instance: str | None = None) -> MemberMetadata:
+def member(
+    name: str, *partitions: int, instance: str | None = None
+) -> group_records.MemberMetadata:
     """A member that owns partitions of topic t."""
     owned = tuple(TopicPartition("t", partition) for partition in partitions)
-    return MemberMetadata(
+    return group_records.MemberMetadata(
         member_id=name,
         group_instance_id=instance,
         client_id=name[:1],
@@ -76,9 +72,9 @@ def member(name: str, *partitions: int, instance: str | None = None) -> MemberMe
     )
 
 
-def group(generation: int, at_ms: int, *members: MemberMetadata) -> LogRecord:
+def group(generation: int, at_ms: int, *members: group_records.MemberMetadata) -> LogRecord:
     """A generation whose join phase ended at an instant."""
-    value = GroupMetadataValue(
+    value = group_records.GroupMetadataValue(
         protocol_type="consumer",
         generation=generation,
         protocol="range" if members else None,
@@ -86,13 +82,13 @@ def group(generation: int, at_ms: int, *members: MemberMetadata) -> LogRecord:
         current_state_timestamp=at_ms,
         members=members,
     )
-    return LogRecord(GroupMetadataKey("g"), value, 3)
+    return LogRecord(group_records.GroupMetadataKey("g"), value, 3)
 
 
 def commit(partition: int, offset: int) -> LogRecord:
     """A commit of group g."""
-    value = OffsetCommitValue(offset, commit_timestamp=NOW_MS)
-    return LogRecord(OffsetCommitKey("g", "t", partition), value, 3)
+    value = group_records.OffsetCommitValue(offset, commit_timestamp=NOW_MS)
+    return LogRecord(group_records.OffsetCommitKey("g", "t", partition), value, 3)
 
 
 def batch(base: int, at_ms: int, *records: LogRecord, producer_id: int = -1) -> LogBatch:

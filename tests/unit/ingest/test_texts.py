@@ -19,13 +19,10 @@ from coordinator_sim.logtext.reading.formatter_lines import read_formatter_json
 from coordinator_sim.logtext.reading.request_text import read_request_text
 from coordinator_sim.logtext.reading.stored_text import dumped_record
 from coordinator_sim.logtext.reading.summary import IngestSummary
+from coordinator_sim.messages import streams_group_records
 from coordinator_sim.messages.embedded.connect_protocol import encode_connect_assignment
 from coordinator_sim.messages.embedded.contents import ConnectAssignment
 from coordinator_sim.messages.share_group_records import ShareGroupMetadataValue
-from coordinator_sim.messages.streams_group_records import (
-    StreamsGroupCurrentMemberAssignmentValue,
-    TaskIds,
-)
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.trace.events import Event, TimeKind, TraceEvent
 from coordinator_sim_scenarios.catalog import scenario_named
@@ -248,8 +245,8 @@ def test_formatter_json_has_records_of_streams_and_share_groups() -> None:
     summary = IngestSummary()
     read = list(read_formatter_json(["".join(map(json.dumps, nodes))], summary))
     stepped, bumped = (each.record for each in read)
-    assert isinstance(stepped.value, StreamsGroupCurrentMemberAssignmentValue)
-    assert stepped.value.active_tasks == (TaskIds("0", (0, 1), (2, 3)),)
+    assert isinstance(stepped.value, streams_group_records.StreamsGroupCurrentMemberAssignmentValue)
+    assert stepped.value.active_tasks == (streams_group_records.TaskIds("0", (0, 1), (2, 3)),)
     assert bumped.value == ShareGroupMetadataValue(4, 7)
 
 

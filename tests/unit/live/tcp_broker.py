@@ -8,18 +8,9 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.live.offered_versions import API_VERSIONS
+from coordinator_sim.messages import find_coordinator
+from coordinator_sim.messages.codec import frames
 from coordinator_sim.messages.codec.classic_types import int16_bytes, int32_bytes
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-    decode_request,
-    encode_response,
-    read_header,
-)
-from coordinator_sim.messages.find_coordinator import (
-    Coordinator,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
 from coordinator_sim.messages.requests import Response
 from coordinator_sim_conformance.field_frames import response_frame
 
@@ -50,7 +41,7 @@ class TcpBroker:
         self.offered = OFFERED if offered is None else offered
         self.newest_api_versions = newest_api_versions
         self.partitions = partitions
-        self.headers: list[RequestHeader] = []
+        self.headers: list[frames.RequestHeader] = []
         self.garbage = b""
         self.doubled: ApiKey | None = None
         self.port = 0
@@ -77,31 +68,31 @@ class TcpBroker:
 
     def answer(self, frame: bytes) -> bytes:
         """The answer to one request, as a frame."""
-        header = read_header(frame)
+        header = frames.read_header(frame)
         self.headers.append(header)
         if header.api_key == API_VERSIONS:
             return self.api_versions(header)
         if header.api_key == ApiKey.METADATA:
             return self.metadata(header)
-        _, request = decode_request(frame)
+        _, request = frames.decode_request(frame)
         response: Response | None
-        if isinstance(request, FindCoordinatorRequest):
-            found = Coordinator(
+        if isinstance(request, find_coordinator.FindCoordinatorRequest):
+            found = find_coordinator.Coordinator(
                 key=request.coordinator_keys[0],
                 node_id=7,
                 host="127.0.0.1",
                 port=self.port,
                 error_message=None,
             )
-            response = FindCoordinatorResponse(coordinators=(found,))
+            response = find_coordinator.FindCoordinatorResponse(coordinators=(found,))
         else:
             response = self.harness.call(request, api_version=header.api_version).response
         assert response is not None
-        return encode_response(
+        return frames.encode_response(
             response, header.api_version, correlation_id=header.correlation_id, request=request
         )
 
-    def api_versions(self, header: RequestHeader) -> bytes:
+    def api_versions(self, header: frames.RequestHeader) -> bytes:
         """What it speaks, or error 35 in the layout of version 0."""
         refused = header.api_version > self.newest_api_versions
         version = 0 if refused else header.api_version
@@ -115,7 +106,7 @@ class TcpBroker:
         }
         return response_frame(ApiKey.API_VERSIONS, version, header.correlation_id, fields)
 
-    def metadata(self, header: RequestHeader) -> bytes:
+    def metadata(self, header: frames.RequestHeader) -> bytes:
         """One broker, one topic."""
         topic = {
             "name": "orders",

@@ -4,11 +4,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.log.format.commit_batches import usual_commit_records
 from coordinator_sim.log.format.log_batches import BatchForm, encode_batch
-from coordinator_sim.messages.group_records import (
-    GroupMetadataKey,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.messages import group_records
 from coordinator_sim.messages.records import LogBatch, LogRecord
 
 NOW_MS = 1_763_755_200_000
@@ -24,8 +20,8 @@ def commit(*topics: str, partitions: int = 10, version: int = 4, **value: object
         timestamp_ms=NOW_MS,
         records=tuple(
             LogRecord(
-                OffsetCommitKey("g", topic, index),
-                OffsetCommitValue(**fields),  # type: ignore[arg-type] # the caller's
+                group_records.OffsetCommitKey("g", topic, index),
+                group_records.OffsetCommitValue(**fields),  # type: ignore[arg-type] # the caller's
                 version,
             )
             for topic in topics
@@ -69,7 +65,7 @@ def test_what_is_not_usual_is_left_to_the_general_writer() -> None:
         replace(plain, records=()),
         replace(plain, records=(*plain.records, replace(first, value=None))),
         replace(plain, records=(replace(first, legacy_key=True),)),
-        replace(plain, records=(first, LogRecord(GroupMetadataKey("g"), None, 0))),
+        replace(plain, records=(first, LogRecord(group_records.GroupMetadataKey("g"), None, 0))),
     ]
     for batch in unusual:
         assert usual_commit_records(batch) is None

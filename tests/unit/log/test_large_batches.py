@@ -10,17 +10,12 @@ import pytest
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.arrivals import MAX_TOLD_ERRORS
+from coordinator_sim.log.format import record_batches
 from coordinator_sim.log.format.compression import (
     Compression,
     ContentBounds,
     compress,
     decompressed_chunks,
-)
-from coordinator_sim.log.format.record_batches import (
-    RecordBatch,
-    batch_of,
-    encode_record_batch,
-    wrapper_bytes,
 )
 from coordinator_sim.log.format.record_bytes import (
     Record,
@@ -189,7 +184,9 @@ def test_old_message_sets_have_the_same_bounds(codec: Compression) -> None:
             Record(offset=index, timestamp_ms=NOW_MS, key=None, value=b"v")
             for index in range(count)
         )
-        data = encode_record_batch(batch_of(records, magic=1, compression=codec))
+        data = record_batches.encode_record_batch(
+            record_batches.batch_of(records, magic=1, compression=codec)
+        )
         assert appended(log, data) is error
 
 
@@ -246,7 +243,7 @@ def test_a_time_is_found_in_an_old_wrapper_in_small_steps() -> None:
         )
         for each in range(count)
     )
-    about = RecordBatch(
+    about = record_batches.RecordBatch(
         base_offset=0,
         last_offset=count - 1,
         records=(),
@@ -255,7 +252,7 @@ def test_a_time_is_found_in_an_old_wrapper_in_small_steps() -> None:
         magic=1,
         compression=Compression.GZIP,
     )
-    data = wrapper_bytes(about, count - 1, compress(Compression.GZIP, entries, 1))
+    data = record_batches.wrapper_bytes(about, count - 1, compress(Compression.GZIP, entries, 1))
     log = make_log(message_format_magic=1)
     assert appended(log, data) is ErrorCode.NONE
     costs = list(log.finding_offset(NOW_MS + count - 1))

@@ -6,23 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from coordinator_sim.errors import WireFormatError
+from coordinator_sim.log.format import log_batches
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.log_batches import (
-    BatchForm,
-    decode_batches,
-    encode_batch,
-    encode_log,
-)
 from coordinator_sim.log.format.offsets_records import encode_key
 from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import CorruptSegmentError, SegmentReader, roll_segments
-from coordinator_sim.messages.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from coordinator_sim.messages import group_records
 from coordinator_sim.messages.records import (
     EndTransactionMarker,
     LogBatch,
@@ -38,13 +28,13 @@ NOW_MS = 1_700_000_000_000
 
 def committed(partition: int, offset: int, version: int = 3) -> LogRecord:
     """An offset of group g."""
-    value = OffsetCommitValue(offset=offset, commit_timestamp=NOW_MS)
-    return LogRecord(OffsetCommitKey("g", "t", partition), value, version)
+    value = group_records.OffsetCommitValue(offset=offset, commit_timestamp=NOW_MS)
+    return LogRecord(group_records.OffsetCommitKey("g", "t", partition), value, version)
 
 
 GROUP = LogRecord(
-    GroupMetadataKey("g"),
-    GroupMetadataValue(
+    group_records.GroupMetadataKey("g"),
+    group_records.GroupMetadataValue(
         protocol_type="consumer",
         generation=1,
         protocol=None,
@@ -53,7 +43,7 @@ GROUP = LogRecord(
     ),
     3,
 )
-TOMBSTONE = LogRecord(OffsetCommitKey("g", "t", 0), None, 0)
+TOMBSTONE = LogRecord(group_records.OffsetCommitKey("g", "t", 0), None, 0)
 FOREIGN = LogRecord(OpaqueKey(3, b"\x00\x01g"), OpaqueValue(b"\x00\x00\x01"), 0)
 
 
@@ -94,26 +84,26 @@ LOG = (
 )
 
 
-def joined(log: tuple[LogBatch, ...], form: BatchForm) -> bytes:
+def joined(log: tuple[LogBatch, ...], form: log_batches.BatchForm) -> bytes:
     """A log as one segment."""
-    return b"".join(data for _, data in roll_segments(encode_log(log, form)))
+    return b"".join(data for _, data in roll_segments(log_batches.encode_log(log, form)))
 
 
 @pytest.mark.parametrize("codec", Compression)
 def test_a_log_reads_back_as_it_was_written(codec: Compression) -> None:
     """Groups, offsets, tombstones, transactions, markers and foreign records, in all codecs."""
-    data = joined(LOG, BatchForm(compression=codec, leader_epoch=5))
+    data = joined(LOG, log_batches.BatchForm(compression=codec, leader_epoch=5))
 
-    assert tuple(decode_batches(data, 7)) == LOG
+    assert tuple(log_batches.decode_batches(data, 7)) == LOG
     assert {stored.leader_epoch for stored in SegmentReader(data)} == {5}
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_an_old_log_reads_back_record_by_record(magic: int) -> None:
     """Before magic 2 every record is a batch of its own; magic 0 has no timestamps."""
-    data = joined(LOG[:1], BatchForm(magic=magic))
+    data = joined(LOG[:1], log_batches.BatchForm(magic=magic))
 
-    found = list(decode_batches(data, 7))
+    found = list(log_batches.decode_batches(data, 7))
 
     assert [(one.base_offset, one.records) for one in found] == [
         (0, LOG[0].records[:1]),
@@ -124,13 +114,15 @@ def test_an_old_log_reads_back_record_by_record(magic: int) -> None:
 
 def test_a_legacy_key_is_written_as_it_was_read() -> None:
     """Brokers up to 0.8.2 wrote key version 0."""
-    record = LogRecord(OffsetCommitKey("g", "t", 0), committed(0, 5).value, 0, legacy_key=True)
-    data = encode_batch(batch(0, record))
+    record = LogRecord(
+        group_records.OffsetCommitKey("g", "t", 0), committed(0, 5).value, 0, legacy_key=True
+    )
+    data = log_batches.encode_batch(batch(0, record))
 
-    (found,) = decode_batches(data, 7)
+    (found,) = log_batches.decode_batches(data, 7)
 
     assert found.records[0].legacy_key
-    assert encode_batch(found) == data
+    assert log_batches.encode_batch(found) == data
 
 
 @pytest.mark.parametrize(
@@ -147,7 +139,7 @@ def test_base_sequences_are_those_of_the_coordinator(
 ) -> None:
     """The Java coordinator numbers every batch but markers, Scala's offset commits alone."""
     for sequenced, expected in ((True, java), (False, scala)):
-        data = encode_batch(log_batch, BatchForm(sequenced=sequenced))
+        data = log_batches.encode_batch(log_batch, log_batches.BatchForm(sequenced=sequenced))
         assert [stored.base_sequence for stored in SegmentReader(data)] == [expected]
 
 
@@ -159,7 +151,7 @@ def test_gaps_of_compaction_split_a_batch() -> None:
     )
     data = encode_record_batch(batch_of(records, base_offset=10, last_offset=19))
 
-    found = list(decode_batches(data, 0))
+    found = list(log_batches.decode_batches(data, 0))
 
     assert [(one.base_offset, len(one.records)) for one in found] == [(12, 2), (17, 1), (20, 0)]
     assert found[-1].next_offset == 20
@@ -172,7 +164,7 @@ def test_a_control_batch_without_a_marker_stays_one() -> None:
     emptied = replace(full, base_offset=2, last_offset=2, records=())
     data = encode_record_batch(emptied) + encode_record_batch(full)
 
-    found = list(decode_batches(data, 0))
+    found = list(log_batches.decode_batches(data, 0))
 
     assert [(one.base_offset, one.next_offset, one.marker) for one in found] == [
         (2, 3, None),
@@ -183,8 +175,8 @@ def test_a_control_batch_without_a_marker_stays_one() -> None:
 
 def test_reading_a_damaged_log_hands_out_what_is_good_first() -> None:
     """The error comes after the last good batch."""
-    data = joined(LOG, BatchForm())
-    batches = decode_batches(data[:-1], 7)
+    data = joined(LOG, log_batches.BatchForm())
+    batches = log_batches.decode_batches(data[:-1], 7)
 
     assert [next(batches) for _ in LOG[:-1]] == list(LOG[:-1])
     with pytest.raises(CorruptSegmentError, match="the last batch is cut short"):
@@ -208,15 +200,15 @@ def test_records_of_another_kind_are_refused(
     data = encode_record_batch(batch_of((record,), control=control))
 
     with pytest.raises(WireFormatError, match=message):
-        list(decode_batches(data, 0))
+        list(log_batches.decode_batches(data, 0))
 
 
 def test_what_cannot_be_written_is_refused() -> None:
     """Old formats have no transactions, and a batch is never empty."""
     with pytest.raises(ValueError, match="magic 1 has no transactions"):
-        encode_batch(LOG[1], BatchForm(magic=1))
+        log_batches.encode_batch(LOG[1], log_batches.BatchForm(magic=1))
     with pytest.raises(ValueError, match="no record to write"):
-        encode_batch(batch(4))
+        log_batches.encode_batch(batch(4))
 
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="needs the shared samples beside the repository")
@@ -228,8 +220,10 @@ def test_real_segments_are_read_and_written_back_byte_for_byte() -> None:
         data = path.read_bytes()
         epochs = [stored.leader_epoch for stored in SegmentReader(data)]
         written = b"".join(
-            encode_batch(one, BatchForm(leader_epoch=epoch, sequenced=False))
-            for one, epoch in zip(decode_batches(data, 0), epochs, strict=True)
+            log_batches.encode_batch(
+                one, log_batches.BatchForm(leader_epoch=epoch, sequenced=False)
+            )
+            for one, epoch in zip(log_batches.decode_batches(data, 0), epochs, strict=True)
         )
         assert written == data, path.name
     assert len(paths) == 8
@@ -237,10 +231,12 @@ def test_real_segments_are_read_and_written_back_byte_for_byte() -> None:
 
 def test_many_records_are_handed_out_in_pieces() -> None:
     """A batch of 25,000 tombstones in some hundred bytes: no more than 10,000 at a time."""
-    key = encode_key(GroupMetadataKey("g"))
+    key = encode_key(group_records.GroupMetadataKey("g"))
     records = tuple(
         Record(offset=offset, timestamp_ms=5, key=key, value=None) for offset in range(25_000)
     )
     data = encode_record_batch(batch_of(records, compression=Compression.ZSTD))
-    sizes = [(piece.base_offset, len(piece.records)) for piece in decode_batches(data, 0)]
+    sizes = [
+        (piece.base_offset, len(piece.records)) for piece in log_batches.decode_batches(data, 0)
+    ]
     assert sizes == [(0, 10_000), (10_000, 10_000), (20_000, 5_000)]

@@ -4,41 +4,26 @@ import pytest
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.log.format.offsets_records import (
-    decode_key,
-    decode_record,
-    decode_value,
-    encode_key,
-    encode_value,
-)
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    encode_assignment,
-    encode_subscription,
-)
+from coordinator_sim.log.format import offsets_records
+from coordinator_sim.messages import group_records
+from coordinator_sim.messages.embedded import consumer_protocol
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
-from coordinator_sim.messages.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
 from coordinator_sim.messages.records import LogKey, LogRecord, LogValue, OpaqueKey, OpaqueValue
 
-OFFSET_KEY = OffsetCommitKey("grp", "foo", 3)
-GROUP_KEY = GroupMetadataKey("grp")
+OFFSET_KEY = group_records.OffsetCommitKey("grp", "foo", 3)
+GROUP_KEY = group_records.GroupMetadataKey("grp")
 NOW_MS = 1_700_000_000_000
 
-SUBSCRIPTION = encode_subscription(Subscription(topics=("foo",)), 0)
+SUBSCRIPTION = consumer_protocol.encode_subscription(Subscription(topics=("foo",)), 0)
 
 
 def assignment(*partitions: int) -> bytes:
     """The blob that assigns these partitions of topic foo."""
     owned = tuple(TopicPartition("foo", partition) for partition in partitions)
-    return encode_assignment(ConsumerAssignment(partitions=owned), 0)
+    return consumer_protocol.encode_assignment(ConsumerAssignment(partitions=owned), 0)
 
 
-FIRST = MemberMetadata(
+FIRST = group_records.MemberMetadata(
     member_id="c1-aaaa",
     group_instance_id=None,
     client_id="c1",
@@ -48,7 +33,7 @@ FIRST = MemberMetadata(
     subscription=SUBSCRIPTION,
     assignment=assignment(0, 1),
 )
-SECOND = MemberMetadata(
+SECOND = group_records.MemberMetadata(
     member_id="c2-bbbb",
     group_instance_id="inst-2",
     client_id="c2",
@@ -62,9 +47,9 @@ SECOND = MemberMetadata(
 
 def offset_value(
     offset: int = 1_234_567, epoch: int = -1, metadata: str = "meta", expire_ms: int = -1
-) -> OffsetCommitValue:
+) -> group_records.OffsetCommitValue:
     """An offset committed at the vectors' time."""
-    return OffsetCommitValue(
+    return group_records.OffsetCommitValue(
         offset=offset,
         leader_epoch=epoch,
         metadata=metadata,
@@ -73,9 +58,11 @@ def offset_value(
     )
 
 
-def group_value(*members: MemberMetadata, state_ms: int = 1_700_000_000_123) -> GroupMetadataValue:
+def group_value(
+    *members: group_records.MemberMetadata, state_ms: int = 1_700_000_000_123
+) -> group_records.GroupMetadataValue:
     """Generation 5 of a consumer group led by its first member."""
-    return GroupMetadataValue(
+    return group_records.GroupMetadataValue(
         protocol_type="consumer",
         generation=5,
         protocol="range",
@@ -85,7 +72,7 @@ def group_value(*members: MemberMetadata, state_ms: int = 1_700_000_000_123) -> 
     )
 
 
-EMPTY_GROUP = GroupMetadataValue(
+EMPTY_GROUP = group_records.GroupMetadataValue(
     protocol_type="consumer",
     generation=6,
     protocol=None,
@@ -173,8 +160,8 @@ def test_a_key_is_written_and_read_as_kafka_does(key: LogKey, legacy: bool, text
     """Keys agree with the vectors in both directions."""
     data = bytes.fromhex(text)
 
-    assert encode_key(key, legacy=legacy) == data
-    assert decode_key(data) == key
+    assert offsets_records.encode_key(key, legacy=legacy) == data
+    assert offsets_records.decode_key(data) == key
 
 
 @pytest.mark.parametrize(("key", "version", "value", "text"), VALUES.values(), ids=VALUES)
@@ -184,49 +171,54 @@ def test_a_value_is_written_and_read_as_kafka_does(
     """Values of every version agree with the vectors in both directions."""
     data = bytes.fromhex(text)
 
-    assert encode_value(value, version) == data
-    assert decode_value(key, data) == (value, version)
+    assert offsets_records.encode_value(value, version) == data
+    assert offsets_records.decode_value(key, data) == (value, version)
 
 
 def test_the_oldest_group_value_lacks_the_rebalance_timeout() -> None:
     """V8: version 0 is written without it, and reads back as -1."""
     data = bytes.fromhex(V8)
 
-    value, version = decode_value(GROUP_KEY, data)
+    value, version = offsets_records.decode_value(GROUP_KEY, data)
 
-    assert encode_value(group_value(FIRST), 0) == data
+    assert offsets_records.encode_value(group_value(FIRST), 0) == data
     assert version == 0
-    assert isinstance(value, GroupMetadataValue)
+    assert isinstance(value, group_records.GroupMetadataValue)
     assert [member.rebalance_timeout for member in value.members] == [-1]
 
 
 def test_the_topic_id_is_a_tagged_field_of_version_four() -> None:
     """Since 4.2 the committed topic's id follows as tag 0; the zero id is left out."""
-    known = OffsetCommitValue(offset=1, commit_timestamp=2, topic_id=bytes(range(16)))
-    unknown = OffsetCommitValue(offset=1, commit_timestamp=2, topic_id=bytes(16))
+    known = group_records.OffsetCommitValue(offset=1, commit_timestamp=2, topic_id=bytes(range(16)))
+    unknown = group_records.OffsetCommitValue(offset=1, commit_timestamp=2, topic_id=bytes(16))
     plain = bytes.fromhex("00040000000000000001ffffffff010000000000000002")
 
-    assert encode_value(known, 4) == plain + b"\x01\x00\x10" + bytes(range(16))
-    assert decode_value(OFFSET_KEY, encode_value(known, 4)) == (known, 4)
-    assert encode_value(unknown, 4) == plain + b"\x00"
+    assert offsets_records.encode_value(known, 4) == plain + b"\x01\x00\x10" + bytes(range(16))
+    assert offsets_records.decode_value(OFFSET_KEY, offsets_records.encode_value(known, 4)) == (
+        known,
+        4,
+    )
+    assert offsets_records.encode_value(unknown, 4) == plain + b"\x00"
 
 
 def test_unknown_tags_are_passed_over() -> None:
     """OLOAD-019: a flexible value with tags of the future reads as without them."""
     tags = bytes.fromhex("02050178c8010361626308")
-    offset = encode_value(offset_value(epoch=7), 4)[:-1] + tags[:-1]
-    group = encode_value(group_value(FIRST), 4)[:-2] + tags[:-1] + b"\x01\x07\x02zz"
+    offset = offsets_records.encode_value(offset_value(epoch=7), 4)[:-1] + tags[:-1]
+    group = offsets_records.encode_value(group_value(FIRST), 4)[:-2] + tags[:-1] + b"\x01\x07\x02zz"
 
-    assert decode_value(OFFSET_KEY, offset)[0] == offset_value(epoch=7)
-    assert decode_value(GROUP_KEY, group)[0] == group_value(FIRST)
+    assert offsets_records.decode_value(OFFSET_KEY, offset)[0] == offset_value(epoch=7)
+    assert offsets_records.decode_value(GROUP_KEY, group)[0] == group_value(FIRST)
 
 
 def test_a_record_keeps_the_version_of_its_key_and_value() -> None:
     """A legacy key is told apart; a null value is a tombstone."""
-    key = encode_key(OFFSET_KEY, legacy=True)
+    key = offsets_records.encode_key(OFFSET_KEY, legacy=True)
 
-    assert decode_record(key, None) == LogRecord(OFFSET_KEY, None, 0, legacy_key=True)
-    assert decode_record(b"\x00\x10ab", b"\x00\x02cd") == LogRecord(
+    assert offsets_records.decode_record(key, None) == LogRecord(
+        OFFSET_KEY, None, 0, legacy_key=True
+    )
+    assert offsets_records.decode_record(b"\x00\x10ab", b"\x00\x02cd") == LogRecord(
         OpaqueKey(16, b"ab"), OpaqueValue(b"\x00\x02cd"), 2
     )
 
@@ -234,7 +226,7 @@ def test_a_record_keeps_the_version_of_its_key_and_value() -> None:
 def test_an_unknown_value_version_is_refused() -> None:
     """OLOAD-012: no broker reads a value of a version it does not know."""
     with pytest.raises(WireFormatError, match="version 100 is unknown"):
-        decode_value(OFFSET_KEY, b"\x00\x64" + bytes(24))
+        offsets_records.decode_value(OFFSET_KEY, b"\x00\x64" + bytes(24))
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -245,7 +237,7 @@ def test_a_value_cut_short_names_the_field(name: str) -> None:
 
     for size in range(len(data)):
         with pytest.raises(WireFormatError):
-            decode_value(key, data[:size])
+            offsets_records.decode_value(key, data[:size])
 
 
 @pytest.mark.parametrize(
@@ -263,7 +255,7 @@ def test_a_value_cut_short_names_the_field(name: str) -> None:
 def test_a_wrong_flexible_value_says_what_is_wrong(text: str, message: str) -> None:
     """The error names field and reason."""
     with pytest.raises(WireFormatError, match=message):
-        decode_value(OFFSET_KEY, bytes.fromhex(text))
+        offsets_records.decode_value(OFFSET_KEY, bytes.fromhex(text))
 
 
 @pytest.mark.parametrize(
@@ -288,7 +280,7 @@ def test_a_wrong_flexible_value_says_what_is_wrong(text: str, message: str) -> N
 def test_a_wrong_group_value_says_what_is_wrong(key: LogKey, text: str, message: str) -> None:
     """Nulls and counts where they cannot be."""
     with pytest.raises(WireFormatError, match=message):
-        decode_value(key, bytes.fromhex(text))
+        offsets_records.decode_value(key, bytes.fromhex(text))
 
 
 def test_text_that_is_not_utf8_is_replaced_as_in_java() -> None:
@@ -299,29 +291,31 @@ def test_text_that_is_not_utf8_is_replaced_as_in_java() -> None:
         4: "00040000000000000001ffffffff02ff000000000000000200",
     }
 
-    assert decode_key(key) == OffsetCommitKey("\ufffd", "\ufffd", 0)
+    assert offsets_records.decode_key(key) == group_records.OffsetCommitKey("\ufffd", "\ufffd", 0)
     for version, text in values.items():
-        value, found = decode_value(OFFSET_KEY, bytes.fromhex(text))
-        assert isinstance(value, OffsetCommitValue)
+        value, found = offsets_records.decode_value(OFFSET_KEY, bytes.fromhex(text))
+        assert isinstance(value, group_records.OffsetCommitValue)
         assert (found, value.metadata) == (version, "\ufffd")
 
 
 def test_bytes_after_the_last_field_are_ignored() -> None:
     """Java ignores such bytes, too, in keys and values of any version."""
-    assert decode_key(encode_key(OFFSET_KEY) + b"later") == OFFSET_KEY
-    assert decode_key(encode_key(GROUP_KEY) + b"later") == GROUP_KEY
+    assert (
+        offsets_records.decode_key(offsets_records.encode_key(OFFSET_KEY) + b"later") == OFFSET_KEY
+    )
+    assert offsets_records.decode_key(offsets_records.encode_key(GROUP_KEY) + b"later") == GROUP_KEY
     for version in (1, 3, 4):
         value = offset_value()
-        data = encode_value(value, version) + b"later"
-        assert decode_value(OFFSET_KEY, data) == (value, version)
+        data = offsets_records.encode_value(value, version) + b"later"
+        assert offsets_records.decode_value(OFFSET_KEY, data) == (value, version)
 
 
 def test_keys_decoded_before_are_taken_again() -> None:
     """A log repeats its keys."""
     keys: dict[bytes, LogKey] = {}
-    key = encode_key(OFFSET_KEY)
+    key = offsets_records.encode_key(OFFSET_KEY)
 
-    first, second = (decode_record(key, None, keys) for _ in range(2))
+    first, second = (offsets_records.decode_record(key, None, keys) for _ in range(2))
 
     assert first.key is second.key
     assert keys == {key: OFFSET_KEY}

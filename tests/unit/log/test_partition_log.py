@@ -1,13 +1,8 @@
 """A partition's log in memory: what it takes, refuses and gives back."""
 
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.log.format import record_batches
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.record_batches import (
-    RecordBatch,
-    TimestampType,
-    batch_of,
-    encode_record_batch,
-)
 from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.log_values import Appended, OffsetSpec, TimedOffset
@@ -29,7 +24,7 @@ def batch(
         Record(offset=offset, timestamp_ms=at_ms, key=key, value=value)
         for offset, value in enumerate(values)
     )
-    return encode_record_batch(batch_of(records, **settings))
+    return record_batches.encode_record_batch(record_batches.batch_of(records, **settings))
 
 
 def make_log(**config: object) -> PartitionLog:
@@ -42,7 +37,7 @@ def send(log: PartitionLog, records: bytes, version: int = 9) -> Appended:
     return log.append(records, now_ms=NOW_MS, leader_epoch=3, produce_version=version)
 
 
-def decoded(data: bytes) -> list[RecordBatch]:
+def decoded(data: bytes) -> list[record_batches.RecordBatch]:
     """All batches as values."""
     return [found.decoded() for found in batches_in(data)]
 
@@ -283,4 +278,7 @@ def test_markers_are_stamped_where_the_topic_stamps() -> None:
     ended = log.append_marker(7, 0, COMMIT, now_ms=NOW_MS, leader_epoch=3)
     assert ended.log_append_time_ms == NOW_MS
     (marker,) = batches_in(log.read(0, max_bytes=999).records)
-    assert (marker.is_valid, marker.timestamp_type) == (True, TimestampType.LOG_APPEND_TIME)
+    assert (marker.is_valid, marker.timestamp_type) == (
+        True,
+        record_batches.TimestampType.LOG_APPEND_TIME,
+    )

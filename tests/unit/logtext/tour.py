@@ -6,18 +6,9 @@ from coordinator_sim.kafka.api_versions import versions_of
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.logtext.writing.writer import broker_log
+from coordinator_sim.messages import join_group, offset_commit
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from coordinator_sim.trace.events import TraceEvent
@@ -61,14 +52,16 @@ class Tour:
         reason: str | None = None,
     ) -> str:
         """Join group g; the id of whoever was answered last."""
-        request = JoinGroupRequest(
+        request = join_group.JoinGroupRequest(
             group_id="g",
             session_timeout_ms=30_000,
             rebalance_timeout_ms=60_000,
             member_id=member_id,
             group_instance_id=instance,
             protocol_type="consumer",
-            protocols=tuple(JoinGroupRequestProtocol(name, b"") for name in protocols.split(",")),
+            protocols=tuple(
+                join_group.JoinGroupRequestProtocol(name, b"") for name in protocols.split(",")
+            ),
             reason=reason,
         )
         step = self.call(request, version)
@@ -104,10 +97,12 @@ class Tour:
 
     def commit(self, group_id: str) -> None:
         """Commit without being a member."""
-        request = OffsetCommitRequest(
+        request = offset_commit.OffsetCommitRequest(
             group_id=group_id,
             topics=(
-                OffsetCommitRequestTopic("t", partitions=(OffsetCommitRequestPartition(0, 42),)),
+                offset_commit.OffsetCommitRequestTopic(
+                    "t", partitions=(offset_commit.OffsetCommitRequestPartition(0, 42),)
+                ),
             ),
         )
         self.call(request, 8)
@@ -118,7 +113,7 @@ class Tour:
 
     def _last_id(self, step: Step) -> str:
         for reply in reversed(step.replies):
-            if isinstance(reply.response, JoinGroupResponse):
+            if isinstance(reply.response, join_group.JoinGroupResponse):
                 return reply.response.member_id
         added = [event.member_id for event in step.events if event.member_id]
         return added[-1] or "" if added else ""

@@ -3,26 +3,22 @@
 import pytest
 
 from coordinator_sim.errors import CoordinatorSimError, DataError, WireFormatError
+from coordinator_sim.messages import offset_commit
 from coordinator_sim.messages.codec.frames import decode_request, encode_request, encode_response
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")
 
 
-def commit_of(*metadata: str | None) -> OffsetCommitRequest:
+def commit_of(*metadata: str | None) -> offset_commit.OffsetCommitRequest:
     """A commit of one partition for each metadata."""
     partitions = tuple(
-        OffsetCommitRequestPartition(index, 100 + index, committed_metadata=each)
+        offset_commit.OffsetCommitRequestPartition(index, 100 + index, committed_metadata=each)
         for index, each in enumerate(metadata)
     )
-    topics = (OffsetCommitRequestTopic("t", partitions=partitions),)
-    return OffsetCommitRequest("g", 3, "m", topics=topics)
+    topics = (offset_commit.OffsetCommitRequestTopic("t", partitions=partitions),)
+    return offset_commit.OffsetCommitRequest("g", 3, "m", topics=topics)
 
 
 @pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 16_383, 32_767])

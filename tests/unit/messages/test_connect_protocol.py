@@ -4,20 +4,9 @@ import pytest
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import ConnectorTaskId
-from coordinator_sim.messages.embedded.connect_protocol import (
-    decode_connect_assignment,
-    decode_worker_metadata,
-    encode_connect_assignment,
-    encode_worker_metadata,
-    wire_order,
-)
-from coordinator_sim.messages.embedded.contents import (
-    ConnectAssignment,
-    ConnectError,
-    WorkerMetadata,
-)
+from coordinator_sim.messages.embedded import connect_protocol, contents
 
-ASSIGNMENT = ConnectAssignment(
+ASSIGNMENT = contents.ConnectAssignment(
     version=2,
     leader="w",
     leader_url="u",
@@ -35,30 +24,34 @@ REVOKED = "00000001 0001 64 00000002 ffffffff 00000002"
 
 def test_assignment_lists_connectors_then_tasks() -> None:
     """A connector is task -1 of its entry; tasks join it or start an entry of their own."""
-    data = encode_connect_assignment(ASSIGNMENT)
+    data = connect_protocol.encode_connect_assignment(ASSIGNMENT)
     assert data == bytes.fromhex(f"0002 {HEAD} {ASSIGNED} {REVOKED} 00000028")
-    decoded = decode_connect_assignment(data)
+    decoded = connect_protocol.decode_connect_assignment(data)
     assert decoded.tasks == (ConnectorTaskId("c", 1), ConnectorTaskId("d", 0))
-    assert encode_connect_assignment(decoded) == data
+    assert connect_protocol.encode_connect_assignment(decoded) == data
 
 
 def test_eager_assignment_has_no_revocations() -> None:
     """Version 0 ends after the assigned list."""
-    eager = ConnectAssignment(version=0, error=ConnectError.CONFIG_MISMATCH, leader="w")
-    data = encode_connect_assignment(eager)
+    eager = contents.ConnectAssignment(
+        version=0, error=contents.ConnectError.CONFIG_MISMATCH, leader="w"
+    )
+    data = connect_protocol.encode_connect_assignment(eager)
     assert data == bytes.fromhex("0000 0001 0001 77 0000 ffffffffffffffff 00000000")
-    assert decode_connect_assignment(data) == eager
+    assert connect_protocol.decode_connect_assignment(data) == eager
 
 
 def test_assigned_connectors_travel_in_hash_order() -> None:
     """Connector names come back in the order of a Java HashSet, revoked ones as given."""
     names = ("consumer1", "consumer2", "consumer3")
     tasks = (ConnectorTaskId("consumer2", 0), ConnectorTaskId("consumer1", 0))
-    connectors, ordered = wire_order(names, tasks)
+    connectors, ordered = connect_protocol.wire_order(names, tasks)
     assert connectors == ("consumer3", "consumer2", "consumer1")
     assert ordered == (ConnectorTaskId("consumer2", 0), ConnectorTaskId("consumer1", 0))
-    assignment = ConnectAssignment(version=1, connectors=names, revoked_connectors=names)
-    decoded = decode_connect_assignment(encode_connect_assignment(assignment))
+    assignment = contents.ConnectAssignment(version=1, connectors=names, revoked_connectors=names)
+    decoded = connect_protocol.decode_connect_assignment(
+        connect_protocol.encode_connect_assignment(assignment)
+    )
     assert decoded.connectors == connectors
     assert decoded.revoked_connectors == names
 
@@ -66,15 +59,19 @@ def test_assigned_connectors_travel_in_hash_order() -> None:
 def test_null_lists_read_as_empty() -> None:
     """A version 1 assignment may have neither list."""
     data = bytes.fromhex(f"0001 {HEAD} ffffffff ffffffff 00000000")
-    decoded = decode_connect_assignment(data)
+    decoded = connect_protocol.decode_connect_assignment(data)
     assert (decoded.connectors, decoded.revoked_connectors, decoded.version) == ((), (), 1)
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_allocation_takes_the_version_of_its_metadata(version: int) -> None:
     """One last assignment serves the metadata of every protocol offered; eager leaves it out."""
-    metadata = WorkerMetadata(version=version, url="u", config_offset=7, allocation=ASSIGNMENT)
-    decoded = decode_worker_metadata(encode_worker_metadata(metadata))
+    metadata = contents.WorkerMetadata(
+        version=version, url="u", config_offset=7, allocation=ASSIGNMENT
+    )
+    decoded = connect_protocol.decode_worker_metadata(
+        connect_protocol.encode_worker_metadata(metadata)
+    )
     assert (decoded.version, decoded.url, decoded.config_offset) == (version, "u", 7)
     if version == 0:
         assert decoded.allocation is None
@@ -85,10 +82,10 @@ def test_allocation_takes_the_version_of_its_metadata(version: int) -> None:
 
 def test_no_allocation_is_null_on_the_wire() -> None:
     """A worker without an assignment sends a null allocation."""
-    metadata = WorkerMetadata(version=2, url="u", config_offset=-1)
-    data = encode_worker_metadata(metadata)
+    metadata = contents.WorkerMetadata(version=2, url="u", config_offset=-1)
+    data = connect_protocol.encode_worker_metadata(metadata)
     assert data == bytes.fromhex("0002 0001 75 ffffffffffffffff ffffffff")
-    assert decode_worker_metadata(data) == metadata
+    assert connect_protocol.decode_worker_metadata(data) == metadata
 
 
 @pytest.mark.parametrize(
@@ -102,6 +99,6 @@ def test_no_allocation_is_null_on_the_wire() -> None:
 def test_metadata_that_does_not_parse(data: str, message: str) -> None:
     """Errors inside the allocation are located in the whole blob."""
     with pytest.raises(WireFormatError) as caught:
-        decode_worker_metadata(bytes.fromhex(data))
+        connect_protocol.decode_worker_metadata(bytes.fromhex(data))
     assert message in str(caught.value)
     assert caught.value.offset == len(bytes.fromhex(data)) - ("needs" in message)

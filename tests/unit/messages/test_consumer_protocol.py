@@ -4,13 +4,7 @@ import pytest
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    blob_version,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    encode_subscription,
-)
+from coordinator_sim.messages.embedded import consumer_protocol
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 
 SUBSCRIPTION = Subscription(
@@ -37,11 +31,11 @@ def test_subscription_is_written_sorted_with_the_fields_of_its_version(
     version: int, expected: str
 ) -> None:
     """Topics and owned partitions are sorted; newer fields are left out of older versions."""
-    data = encode_subscription(SUBSCRIPTION, version)
+    data = consumer_protocol.encode_subscription(SUBSCRIPTION, version)
     assert data == bytes.fromhex(expected)
-    assert blob_version(data) == version
-    decoded = decode_subscription(data)
-    assert encode_subscription(decoded, version) == data
+    assert consumer_protocol.blob_version(data) == version
+    decoded = consumer_protocol.decode_subscription(data)
+    assert consumer_protocol.encode_subscription(decoded, version) == data
     assert decoded.generation_id == (5 if version >= 2 else -1)
     assert decoded.rack_id == ("r" if version >= 3 else None)
 
@@ -49,24 +43,26 @@ def test_subscription_is_written_sorted_with_the_fields_of_its_version(
 def test_topics_sort_by_utf16_code_unit() -> None:
     """An astral character sorts below U+FFFF, as in Java."""
     topics = ("\uffff", "\U0001f600")
-    decoded = decode_subscription(encode_subscription(Subscription(topics=topics)))
+    decoded = consumer_protocol.decode_subscription(
+        consumer_protocol.encode_subscription(Subscription(topics=topics))
+    )
     assert decoded.topics == ("\U0001f600", "\uffff")
 
 
 def test_a_higher_version_reads_as_the_highest_known() -> None:
     """Fields added by a later version follow the known ones and are skipped."""
     data = bytes.fromhex("0009 00000000 ffffffff 00000000 fffffff0 0000 abcd")
-    assert decode_subscription(data) == Subscription(topics=(), rack_id="")
+    assert consumer_protocol.decode_subscription(data) == Subscription(topics=(), rack_id="")
 
 
 def test_assignment_lists_topics_as_first_seen() -> None:
     """Partitions join their topic's entry; the order inside an entry stays."""
     partitions = (TopicPartition("b", 1), TopicPartition("a", 0), TopicPartition("b", 0))
-    data = encode_assignment(ConsumerAssignment(partitions=partitions))
+    data = consumer_protocol.encode_assignment(ConsumerAssignment(partitions=partitions))
     assert data == bytes.fromhex(
         "0003 00000002 0001 62 00000002 00000001 00000000 0001 61 00000001 00000000 ffffffff"
     )
-    assert decode_assignment(data).partitions == (
+    assert consumer_protocol.decode_assignment(data).partitions == (
         TopicPartition("b", 1),
         TopicPartition("b", 0),
         TopicPartition("a", 0),
@@ -88,11 +84,11 @@ def test_assignment_lists_topics_as_first_seen() -> None:
 def test_bytes_that_do_not_parse_name_field_and_offset(data: str, message: str) -> None:
     """The error says which field is wrong and where."""
     with pytest.raises(WireFormatError) as caught:
-        decode_subscription(bytes.fromhex(data))
+        consumer_protocol.decode_subscription(bytes.fromhex(data))
     assert str(caught.value).endswith(message)
 
 
 def test_empty_bytes_are_no_assignment() -> None:
     """A member that the leader left out receives empty bytes, which do not parse."""
     with pytest.raises(WireFormatError, match="consumer assignment: version"):
-        decode_assignment(b"")
+        consumer_protocol.decode_assignment(b"")

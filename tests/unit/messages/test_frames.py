@@ -18,31 +18,16 @@ from coordinator_sim.errors import (
 )
 from coordinator_sim.harness.kafka_json import frame_to_json, json_to_frame
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages import find_coordinator
 from coordinator_sim.messages.catalogue import layout_of, name_of, newest_version, oldest_version
+from coordinator_sim.messages.codec import frames
 from coordinator_sim.messages.codec.frame_reader import MAX_ARRAY_LENGTH, MAX_TAGGED_FIELD_COUNT
-from coordinator_sim.messages.codec.frames import (
-    RequestHeader,
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-    read_header,
-)
-from coordinator_sim.messages.find_coordinator import (
-    Coordinator,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from coordinator_sim.messages.requests import GROUP_APIS, Request, group_api_named
-from coordinator_sim_conformance.field_frames import (
-    read_response_frame,
-    request_frame,
-    response_frame,
-)
+from coordinator_sim_conformance import field_frames
 
 REPO: Final = Path(__file__).resolve().parents[3]
 SAMPLES: Final = REPO / "tests" / "data" / "wire"
@@ -112,8 +97,8 @@ def test_response_says_what_kafka_reads(vector: dict[str, Any]) -> None:
 def test_request_comes_back_as_it_was_sent(vector: dict[str, Any]) -> None:
     """A frame to a message and back is the same frame."""
     frame = request_bytes(vector)
-    header, request = decode_request(frame)
-    again = encode_request(
+    header, request = frames.decode_request(frame)
+    again = frames.encode_request(
         request,
         header.api_version,
         correlation_id=header.correlation_id,
@@ -174,8 +159,8 @@ def test_captured_frames_come_back_byte_for_byte(path: Path) -> None:
         frame, api = bytes.fromhex(row["frame"]), ApiKey(row["api_key"])
         call, version = (row["conn"], row["correlation_id"]), row["api_version"]
         if row["dir"] == "req":
-            header, asked[call] = decode_request(frame)
-            again = encode_request(
+            header, asked[call] = frames.decode_request(frame)
+            again = frames.encode_request(
                 asked[call],
                 version,
                 correlation_id=header.correlation_id,
@@ -183,8 +168,10 @@ def test_captured_frames_come_back_byte_for_byte(path: Path) -> None:
             )
         else:
             request = asked.get(call)
-            number, response = decode_response(api, version, frame, request=request)
-            again = encode_response(response, version, correlation_id=number, request=request)
+            number, response = frames.decode_response(api, version, frame, request=request)
+            again = frames.encode_response(
+                response, version, correlation_id=number, request=request
+            )
         assert again == frame, (row["seq"], api.name, version)
 
 
@@ -195,7 +182,7 @@ def test_captured_frames_come_back_byte_for_byte(path: Path) -> None:
     ("request_", "version", "message"),
     [
         (
-            FindCoordinatorRequest(coordinator_keys=("a", "b")),
+            find_coordinator.FindCoordinatorRequest(coordinator_keys=("a", "b")),
             3,
             "room for one of coordinatorKeys, not 2: use 4",
         ),
@@ -230,7 +217,7 @@ def test_a_version_that_cannot_say_a_request_is_named(
 ) -> None:
     """A field that the version lacks is an error, as in Kafka's clients, and names the version."""
     with pytest.raises(UnsupportedVersion, match=message):
-        encode_request(request_, version, correlation_id=0)
+        frames.encode_request(request_, version, correlation_id=0)
 
 
 def test_ignorable_fields_are_dropped() -> None:
@@ -244,7 +231,7 @@ def test_ignorable_fields_are_dropped() -> None:
         protocols=(),
         reason="because",
     )
-    _, old = decode_request(encode_request(join, 7, correlation_id=0))
+    _, old = frames.decode_request(frames.encode_request(join, 7, correlation_id=0))
     assert isinstance(old, JoinGroupRequest)
     assert old.reason is None
 
@@ -264,34 +251,36 @@ def test_values_that_do_not_fit_are_named(
     fields: dict[str, Any], message: str, version: int
 ) -> None:
     """A writer never sends what a reader must refuse."""
-    header = RequestHeader(api_key=ApiKey.HEARTBEAT, api_version=version, correlation_id=0)
+    header = frames.RequestHeader(api_key=ApiKey.HEARTBEAT, api_version=version, correlation_id=0)
     with pytest.raises(DataError, match=message):
-        request_frame(header, fields)
+        field_frames.request_frame(header, fields)
 
 
 def test_client_id_has_a_bound() -> None:
     """The header's string has two bytes for its length."""
     with pytest.raises(DataError, match="client id"):
-        encode_request(HEARTBEAT, 4, correlation_id=0, client_id="x" * 32_768)
+        frames.encode_request(HEARTBEAT, 4, correlation_id=0, client_id="x" * 32_768)
 
 
 def test_client_id_may_be_null() -> None:
     """A client without an id sends length -1."""
-    header, _ = decode_request(encode_request(HEARTBEAT, 0, correlation_id=1))
+    header, _ = frames.decode_request(frames.encode_request(HEARTBEAT, 0, correlation_id=1))
     assert header.client_id is None
 
 
 @pytest.mark.parametrize(("version", "message"), [(0, None), (3, "NONE"), (4, "")])
 def test_found_coordinator_says_none_in_its_version(version: int, message: str | None) -> None:
     """Versions 1 to 3 say NONE where nothing is wrong, newer ones an empty message."""
-    request = FindCoordinatorRequest(coordinator_keys=("g",))
-    entry = Coordinator(key="g", node_id=1, host="h", port=9092, error_message=None)
-    found = FindCoordinatorResponse(coordinators=(entry,))
-    frame = encode_response(found, version, correlation_id=1)
-    _, fields = read_response_frame(ApiKey.FIND_COORDINATOR, version, frame)
+    request = find_coordinator.FindCoordinatorRequest(coordinator_keys=("g",))
+    entry = find_coordinator.Coordinator(
+        key="g", node_id=1, host="h", port=9092, error_message=None
+    )
+    found = find_coordinator.FindCoordinatorResponse(coordinators=(entry,))
+    frame = frames.encode_response(found, version, correlation_id=1)
+    _, fields = field_frames.read_response_frame(ApiKey.FIND_COORDINATOR, version, frame)
     said = fields["coordinators"][0] if version == 4 else fields
     assert said.get("errorMessage") == message
-    read = decode_response(ApiKey.FIND_COORDINATOR, version, frame, request=request)
+    read = frames.decode_response(ApiKey.FIND_COORDINATOR, version, frame, request=request)
     assert read == (1, found)
 
 
@@ -304,7 +293,7 @@ def test_truncated_requests_are_one_error(vector: dict[str, Any]) -> None:
     frame = request_bytes(vector)
     for end in range(len(frame)):
         with pytest.raises(WireFormatError):
-            decode_request(frame[:end])
+            frames.decode_request(frame[:end])
 
 
 @pytest.mark.parametrize("vector", DECODED[::3], ids=named)
@@ -313,7 +302,7 @@ def test_truncated_responses_are_one_error(vector: dict[str, Any]) -> None:
     frame, api = b64decode(vector["frame"]), group_api_named(vector["api"])
     for end in range(len(frame)):
         with pytest.raises(WireFormatError):
-            decode_response(api, vector["v"], frame[:end])
+            frames.decode_response(api, vector["v"], frame[:end])
 
 
 @pytest.mark.parametrize("vector", ENCODED[::2], ids=named)
@@ -324,7 +313,7 @@ def test_changed_bytes_are_read_or_refused(vector: dict[str, Any]) -> None:
         for value in (0x00, 0x7F, 0x80, 0xFF):
             kept, frame[index] = frame[index], value
             try:
-                decode_request(bytes(frame))
+                frames.decode_request(bytes(frame))
             except (WireFormatError, UnsupportedVersion) as error:
                 assert str(error)  # noqa: PT017 - either outcome is right
             frame[index] = kept
@@ -332,7 +321,7 @@ def test_changed_bytes_are_read_or_refused(vector: dict[str, Any]) -> None:
 
 def heartbeat_frame(tail: bytes) -> bytes:
     """A Heartbeat v4 up to its last field, and what follows."""
-    return encode_request(HEARTBEAT, 4, correlation_id=1)[:-1] + tail
+    return frames.encode_request(HEARTBEAT, 4, correlation_id=1)[:-1] + tail
 
 
 def varint(value: int) -> bytes:
@@ -346,89 +335,95 @@ def varint(value: int) -> bytes:
 
 def test_unknown_tagged_fields_are_passed_over() -> None:
     """A newer client may add tagged fields to header and body."""
-    plain = encode_request(HEARTBEAT, 4, correlation_id=1)
+    plain = frames.encode_request(HEARTBEAT, 4, correlation_id=1)
     tagged = heartbeat_frame(b"\x02" + b"\x00\x03abc" + varint(4_711) + b"\x00")
-    assert decode_request(tagged) == decode_request(plain)
+    assert frames.decode_request(tagged) == frames.decode_request(plain)
 
 
 def test_too_many_tagged_fields_are_refused() -> None:
     """10,000 are read, one more is not."""
     many = b"\x00\x00" * MAX_TAGGED_FIELD_COUNT
-    decode_request(heartbeat_frame(varint(MAX_TAGGED_FIELD_COUNT) + many))
+    frames.decode_request(heartbeat_frame(varint(MAX_TAGGED_FIELD_COUNT) + many))
     with pytest.raises(WireFormatError, match="10001 tagged fields, at most 10000"):
-        decode_request(heartbeat_frame(varint(MAX_TAGGED_FIELD_COUNT + 1) + many + b"\x00\x00"))
+        frames.decode_request(
+            heartbeat_frame(varint(MAX_TAGGED_FIELD_COUNT + 1) + many + b"\x00\x00")
+        )
 
 
 @pytest.mark.parametrize("version", [1, 2], ids=("classic", "compact"))
 def test_absurd_arrays_are_refused_before_they_are_read(version: int) -> None:
     """More elements than bytes are left, or than a million."""
     flexible = layout_of(ApiKey.DELETE_GROUPS, version, response=False).is_flexible
-    header = RequestHeader(
+    header = frames.RequestHeader(
         api_key=ApiKey.DELETE_GROUPS, api_version=version, correlation_id=1, client_id="c"
     )
-    start = request_frame(header, {"groupsNames": []})[: -2 if flexible else -4]
+    start = field_frames.request_frame(header, {"groupsNames": []})[: -2 if flexible else -4]
 
     def names(count: int, body: bytes) -> bytes:
         size = varint(count + 1) if flexible else count.to_bytes(4, "big")
         return start + size + body + (b"\x00" if flexible else b"")
 
     with pytest.raises(WireFormatError, match=r"counts 2147483646 elements, \d+ bytes are left"):
-        decode_request(names(2_147_483_646, b""))
+        frames.decode_request(names(2_147_483_646, b""))
     body = bytes(2 * MAX_ARRAY_LENGTH + 2)
     with pytest.raises(WireFormatError, match="counts 1000001 elements, at most 1000000"):
-        decode_request(names(MAX_ARRAY_LENGTH + 1, body))
+        frames.decode_request(names(MAX_ARRAY_LENGTH + 1, body))
 
 
 def test_long_compact_strings_are_refused() -> None:
     """A compact length could say more than the 32,767 bytes that Kafka allows."""
-    frame = encode_request(HEARTBEAT, 4, correlation_id=1)
+    frame = frames.encode_request(HEARTBEAT, 4, correlation_id=1)
     body = b"\x00" + varint(32_769) + b"x" * 32_768
     with pytest.raises(WireFormatError, match="groupId has 32768 bytes, at most 32767"):
-        decode_request(frame[:10] + body + frame[13:])
+        frames.decode_request(frame[:10] + body + frame[13:])
 
 
 def test_null_where_none_may_be_is_refused() -> None:
     """A group id of length -1 or 0."""
-    old = encode_request(HEARTBEAT, 0, correlation_id=1)
+    old = frames.encode_request(HEARTBEAT, 0, correlation_id=1)
     with pytest.raises(WireFormatError, match=r"HeartbeatRequest\.groupId is null"):
-        decode_request(old[:10] + b"\xff\xff" + old[13:])
+        frames.decode_request(old[:10] + b"\xff\xff" + old[13:])
 
 
 def test_invalid_utf8_is_replaced() -> None:
     """Java replaces it so."""
-    frame = encode_request(HEARTBEAT, 0, correlation_id=1).replace(b"\x00\x01g", b"\x00\x01\xff")
-    _, request = decode_request(frame)
+    frame = frames.encode_request(HEARTBEAT, 0, correlation_id=1).replace(
+        b"\x00\x01g", b"\x00\x01\xff"
+    )
+    _, request = frames.decode_request(frame)
     assert isinstance(request, HeartbeatRequest)
     assert request.group_id == "\ufffd"
 
 
 def test_bytes_behind_the_body_are_ignored() -> None:
     """Kafka does not look behind the last field."""
-    frame = encode_request(HEARTBEAT, 4, correlation_id=1)
-    assert decode_request(frame + b"more") == decode_request(frame)
+    frame = frames.encode_request(HEARTBEAT, 4, correlation_id=1)
+    assert frames.decode_request(frame + b"more") == frames.decode_request(frame)
 
 
 def test_unknown_apis_and_versions_are_told_apart_from_broken_bytes() -> None:
     """A server answers them with UNSUPPORTED_VERSION; the header says what was asked."""
     frame = b"\x00\x3e\x00\x04\x00\x00\x00\x07\xff\xff"
-    assert read_header(frame) == RequestHeader(api_key=62, api_version=4, correlation_id=7)
+    assert frames.read_header(frame) == frames.RequestHeader(
+        api_key=62, api_version=4, correlation_id=7
+    )
     with pytest.raises(UnsupportedVersion, match="API 62"):
-        decode_request(frame)
+        frames.decode_request(frame)
     with pytest.raises(UnsupportedVersion, match="Heartbeat has no version 9"):
-        decode_request(b"\x00\x0c\x00\x09\x00\x00\x00\x07\xff\xff")
+        frames.decode_request(b"\x00\x0c\x00\x09\x00\x00\x00\x07\xff\xff")
 
 
 def test_unknown_error_codes_of_a_response_keep_their_numbers() -> None:
     """A broker that is not Kafka's may have errors of its own; they are shown as they came."""
-    frame = response_frame(ApiKey.HEARTBEAT, 4, 7, {"errorCode": 999})
-    _, response = decode_response(ApiKey.HEARTBEAT, 4, frame)
+    frame = field_frames.response_frame(ApiKey.HEARTBEAT, 4, 7, {"errorCode": 999})
+    _, response = frames.decode_response(ApiKey.HEARTBEAT, 4, frame)
     assert (response.error_code, response.error_code.name) == (999, "ERROR_999")
-    assert encode_response(response, 4, correlation_id=7) == frame
+    assert frames.encode_response(response, 4, correlation_id=7) == frame
     assert frame_to_json("Heartbeat", 4, frame, correlation_id=7)["errorCode"] == 999
 
 
 def test_an_answer_to_another_request_is_refused() -> None:
     """The correlation id belongs to the request."""
-    frame = encode_response(HeartbeatResponse(), 4, correlation_id=7)
+    frame = frames.encode_response(HeartbeatResponse(), 4, correlation_id=7)
     with pytest.raises(CoordinatorSimError, match="answers correlation id 7, not 8"):
         frame_to_json("Heartbeat", 4, frame, correlation_id=8)

@@ -9,31 +9,27 @@ from typing import Any
 import pytest
 from kio.serial import entity_reader
 
-from coordinator_sim.messages.embedded.connect_protocol import (
-    decode_connect_assignment,
-    decode_worker_metadata,
-    encode_connect_assignment,
-    encode_worker_metadata,
-)
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    blob_version,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    encode_subscription,
-)
+from coordinator_sim.messages.embedded import connect_protocol, consumer_protocol
 
 WIRE_SAMPLES = Path(__file__).resolve().parents[2] / "data" / "wire"
 API_NAMES = {11: "join_group", 14: "sync_group"}
 RecodesBlob = Callable[[bytes], bytes]
 
 METADATA: dict[str, RecodesBlob] = {
-    "connect": lambda blob: encode_worker_metadata(decode_worker_metadata(blob)),
-    "consumer": lambda blob: encode_subscription(decode_subscription(blob), blob_version(blob)),
+    "connect": lambda blob: connect_protocol.encode_worker_metadata(
+        connect_protocol.decode_worker_metadata(blob)
+    ),
+    "consumer": lambda blob: consumer_protocol.encode_subscription(
+        consumer_protocol.decode_subscription(blob), consumer_protocol.blob_version(blob)
+    ),
 }
 ASSIGNMENT: dict[str, RecodesBlob] = {
-    "connect": lambda blob: encode_connect_assignment(decode_connect_assignment(blob)),
-    "consumer": lambda blob: encode_assignment(decode_assignment(blob), blob_version(blob)),
+    "connect": lambda blob: connect_protocol.encode_connect_assignment(
+        connect_protocol.decode_connect_assignment(blob)
+    ),
+    "consumer": lambda blob: consumer_protocol.encode_assignment(
+        consumer_protocol.decode_assignment(blob), consumer_protocol.blob_version(blob)
+    ),
 }
 
 

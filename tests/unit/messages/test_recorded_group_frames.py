@@ -12,13 +12,7 @@ from typing import Any, Final, cast
 import pytest
 
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.messages.embedded import consumer_protocol
-from coordinator_sim.messages.embedded.connect_protocol import (
-    decode_connect_assignment,
-    decode_worker_metadata,
-    encode_connect_assignment,
-    encode_worker_metadata,
-)
+from coordinator_sim.messages.embedded import connect_protocol, consumer_protocol
 from coordinator_sim_conformance import field_frames
 
 RECORDINGS: Final = Path(__file__).resolve().parents[2] / "data" / "wire"
@@ -74,7 +68,9 @@ def encoded_again(row: dict[str, Any]) -> bytes:
 def metadata_again(protocol_type: str, blob: bytes) -> bytes:
     """A subscription or a worker's metadata, decoded and encoded."""
     if protocol_type == "connect":
-        return encode_worker_metadata(decode_worker_metadata(blob))
+        return connect_protocol.encode_worker_metadata(
+            connect_protocol.decode_worker_metadata(blob)
+        )
     return consumer_protocol.encode_subscription(
         consumer_protocol.decode_subscription(blob), consumer_protocol.blob_version(blob)
     )
@@ -83,7 +79,9 @@ def metadata_again(protocol_type: str, blob: bytes) -> bytes:
 def assignment_again(protocol_type: str, blob: bytes) -> bytes:
     """An assignment, decoded and encoded."""
     if protocol_type == "connect":
-        return encode_connect_assignment(decode_connect_assignment(blob))
+        return connect_protocol.encode_connect_assignment(
+            connect_protocol.decode_connect_assignment(blob)
+        )
     return consumer_protocol.encode_assignment(
         consumer_protocol.decode_assignment(blob), consumer_protocol.blob_version(blob)
     )

@@ -1,20 +1,7 @@
 from collections.abc import Sequence
 
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
-from coordinator_sim.messages.embedded.connect_protocol import (
-    encode_connect_assignment,
-    encode_worker_metadata,
-)
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    encode_assignment,
-    encode_subscription,
-)
-from coordinator_sim.messages.embedded.contents import (
-    ConnectAssignment,
-    ConsumerAssignment,
-    Subscription,
-    WorkerMetadata,
-)
+from coordinator_sim.messages.embedded import connect_protocol, consumer_protocol, contents
 from coordinator_sim.runs.ownership import OwnershipTracker, dense_rows
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.schema import GenerationRow
@@ -24,7 +11,9 @@ def assigned(
     generation: int, member_id: str, partitions: Sequence[int], **columns: object
 ) -> TraceEvent:
     """What a consumer is given: partitions of topic t."""
-    given = ConsumerAssignment(partitions=tuple(TopicPartition("t", n) for n in partitions))
+    given = contents.ConsumerAssignment(
+        partitions=tuple(TopicPartition("t", n) for n in partitions)
+    )
     values: dict[str, object] = {
         "event": Event.ASSIGNED,
         "ts_us": generation * 100,
@@ -32,12 +21,12 @@ def assigned(
         "generation": generation,
         "protocol_type": "consumer",
         "member_id": member_id,
-        "assignment": encode_assignment(given),
+        "assignment": consumer_protocol.encode_assignment(given),
     }
     return TraceEvent(**(values | columns))  # type: ignore[arg-type]
 
 
-def worker(generation: int, member_id: str, given: ConnectAssignment) -> TraceEvent:
+def worker(generation: int, member_id: str, given: contents.ConnectAssignment) -> TraceEvent:
     """What a Connect worker is given."""
     return assigned(
         generation,
@@ -45,7 +34,7 @@ def worker(generation: int, member_id: str, given: ConnectAssignment) -> TraceEv
         [],
         protocol_type="connect",
         protocol_name="sessioned",
-        assignment=encode_connect_assignment(given),
+        assignment=connect_protocol.encode_connect_assignment(given),
     )
 
 
@@ -147,11 +136,11 @@ def test_connect_assignments_are_folded() -> None:
     tasks = tuple(ConnectorTaskId("x", n) for n in range(3))
     generations, resources = dense_rows(
         [
-            worker(1, "w1", ConnectAssignment(version=2, connectors=("x",), tasks=tasks)),
-            worker(2, "w1", ConnectAssignment(version=2, revoked_tasks=(tasks[2],))),
-            worker(2, "w2", ConnectAssignment(version=2)),
-            worker(3, "w1", ConnectAssignment(version=2)),
-            worker(3, "w2", ConnectAssignment(version=2, tasks=(tasks[2],), delay_ms=700)),
+            worker(1, "w1", contents.ConnectAssignment(version=2, connectors=("x",), tasks=tasks)),
+            worker(2, "w1", contents.ConnectAssignment(version=2, revoked_tasks=(tasks[2],))),
+            worker(2, "w2", contents.ConnectAssignment(version=2)),
+            worker(3, "w1", contents.ConnectAssignment(version=2)),
+            worker(3, "w2", contents.ConnectAssignment(version=2, tasks=(tasks[2],), delay_ms=700)),
         ],
         "trace",
         "cluster",
@@ -169,22 +158,24 @@ def test_connect_assignments_are_folded() -> None:
 def test_eager_connect_assignments_replace() -> None:
     """In version 0 an assignment is the whole of what a worker has."""
     rows = dense(
-        worker(1, "w", ConnectAssignment(version=0, connectors=("x", "y"))),
-        worker(2, "w", ConnectAssignment(version=0, connectors=("y",))),
+        worker(1, "w", contents.ConnectAssignment(version=0, connectors=("x", "y"))),
+        worker(2, "w", contents.ConnectAssignment(version=0, connectors=("y",))),
     )
     assert [row.owners for row in rows] == [(0, 0), (-1, 0)]
 
 
 def test_a_worker_that_joins_with_nothing_has_nothing_to_keep() -> None:
     """What a worker says it holds when it joins counts more than what it was given before."""
-    metadata = encode_worker_metadata(WorkerMetadata(version=2, url="u", config_offset=1))
+    metadata = connect_protocol.encode_worker_metadata(
+        contents.WorkerMetadata(version=2, url="u", config_offset=1)
+    )
     rejoin = TraceEvent(
         event=Event.JOIN_REQ, ts_us=150, group_id="g", member_id="w", subscription=metadata
     )
     rows = dense(
-        worker(1, "w", ConnectAssignment(version=2, connectors=("x",))),
+        worker(1, "w", contents.ConnectAssignment(version=2, connectors=("x",))),
         rejoin,
-        worker(2, "w", ConnectAssignment(version=2, connectors=("y",))),
+        worker(2, "w", contents.ConnectAssignment(version=2, connectors=("y",))),
     )
     assert [row.owners for row in rows] == [(0,), (-1, 0)]
 
@@ -193,7 +184,7 @@ def test_subscriptions_are_compared_by_topic() -> None:
     """Equal topics in another order are equal; a missing subscription is not known."""
 
     def subscribed(member_id: str, *topics: str) -> TraceEvent:
-        data = encode_subscription(Subscription(topics=topics))
+        data = consumer_protocol.encode_subscription(contents.Subscription(topics=topics))
         return assigned(1, member_id, [], subscription=data)
 
     (equal,) = dense(subscribed("a", "t", "u"), subscribed("b", "u", "t"))

@@ -10,22 +10,14 @@ from coordinator_sim.messages.embedded.consumer_protocol import encode_assignmen
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 from coordinator_sim.runs import parquet
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, TraceFormat, read_run
+from coordinator_sim.trace import events
 from coordinator_sim.trace.digest import digest_of
-from coordinator_sim.trace.events import (
-    Event,
-    OffsetEntry,
-    RebalanceReason,
-    RunInfo,
-    Source,
-    TimeKind,
-    TraceEvent,
-)
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import day_of
 
-INFO = RunInfo(
+INFO = events.RunInfo(
     trace_id="run-1",
-    source=Source.SIM,
+    source=events.Source.SIM,
     cluster_id="eu/1",
     version="0.1",
     profile="4.4",
@@ -36,23 +28,25 @@ FORMATS: tuple[TraceFormat, ...] = ("parquet", "jsonl")
 DAY_US = 86_400_000_000
 
 
-def story() -> list[TraceEvent]:
+def story() -> list[events.TraceEvent]:
     """A few events that use every kind of column, over two days."""
     given = ConsumerAssignment(partitions=(TopicPartition("t", 1), TopicPartition("t", 0)))
     return [
-        TraceEvent(
-            event=Event.PREPARE_REBALANCE,
+        events.TraceEvent(
+            event=events.Event.PREPARE_REBALANCE,
             ts_us=10,
             group_id="z",
             generation=0,
-            reason=RebalanceReason.MEMBER_JOINED,
+            reason=events.RebalanceReason.MEMBER_JOINED,
             state_from=GroupState.EMPTY,
             state_to=GroupState.PREPARING_REBALANCE,
             attrs={"y": "2", "x": "1"},
         ),
-        TraceEvent(event=Event.JOIN_COMPLETE, ts_us=20, group_id="z", generation=1, members=1),
-        TraceEvent(
-            event=Event.ASSIGNED,
+        events.TraceEvent(
+            event=events.Event.JOIN_COMPLETE, ts_us=20, group_id="z", generation=1, members=1
+        ),
+        events.TraceEvent(
+            event=events.Event.ASSIGNED,
             ts_us=30,
             group_id="z",
             generation=1,
@@ -60,19 +54,21 @@ def story() -> list[TraceEvent]:
             protocol_type="consumer",
             assignment=encode_assignment(given),
             error_code=ErrorCode.NONE,
-            ts_kind=TimeKind.INFERRED,
+            ts_kind=events.TimeKind.INFERRED,
             confidence=0.6,
         ),
-        TraceEvent(
-            event=Event.OFFSET_COMMIT,
+        events.TraceEvent(
+            event=events.Event.OFFSET_COMMIT,
             ts_us=DAY_US + 5,
             group_id="a",
             offsets=(
-                OffsetEntry("t", 0, 12, metadata="note"),
-                OffsetEntry("t", 1, 13, leader_epoch=4, commit_ts_us=9),
+                events.OffsetEntry("t", 0, 12, metadata="note"),
+                events.OffsetEntry("t", 1, 13, leader_epoch=4, commit_ts_us=9),
             ),
         ),
-        TraceEvent(event=Event.GAP, ts_us=15, seq=900, source=Source.BROKER_LOG),
+        events.TraceEvent(
+            event=events.Event.GAP, ts_us=15, seq=900, source=events.Source.BROKER_LOG
+        ),
     ]
 
 
@@ -139,7 +135,9 @@ def test_long_runs_are_written_in_several_files(
     monkeypatch.setattr(parquet.ParquetEvents.__init__, "__kwdefaults__", {"rows_per_file": 7})
     with RunDirectoryWriter(tmp_path / "run", INFO) as writer:
         for number in range(40):
-            writer.record(TraceEvent(event=Event.HEARTBEAT, ts_us=1_000 - number, group_id="g"))
+            writer.record(
+                events.TraceEvent(event=events.Event.HEARTBEAT, ts_us=1_000 - number, group_id="g")
+            )
     files = list((tmp_path / "run" / "events").rglob("*.parquet"))
     assert len(files) == 6
     times = [event.ts_us for event in read_run(tmp_path / "run").events()]
@@ -149,7 +147,7 @@ def test_long_runs_are_written_in_several_files(
 @pytest.mark.parametrize(("keep_raw", "expected"), [(True, "the line"), (False, None)])
 def test_raw_text_is_kept_on_demand(tmp_path: Path, keep_raw: bool, expected: str | None) -> None:
     """The original text of a line is stored only when asked for."""
-    event = TraceEvent(event=Event.UNPARSED, ts_us=0, raw="the line")
+    event = events.TraceEvent(event=events.Event.UNPARSED, ts_us=0, raw="the line")
     with RunDirectoryWriter(tmp_path / "run", INFO, keep_raw=keep_raw) as writer:
         writer.record(event)
     (read,) = read_run(tmp_path / "run").events()
@@ -161,7 +159,7 @@ def test_a_crashed_run_leaves_no_manifest(tmp_path: Path) -> None:
 
     def crash() -> None:
         with RunDirectoryWriter(tmp_path / "run", INFO) as writer:
-            writer.record(TraceEvent(event=Event.HEARTBEAT, ts_us=0))
+            writer.record(events.TraceEvent(event=events.Event.HEARTBEAT, ts_us=0))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -3,13 +3,9 @@
 import asyncio
 from contextlib import suppress
 
+from coordinator_sim.messages import join_group
 from coordinator_sim.messages.codec.frames import decode_response, encode_request
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -40,18 +36,20 @@ class KafkaClient:
 
     async def join(self, group_id: str, *, session_timeout_ms: int = 10_000) -> str:
         """Become the one member of a group, in a generation; its member id."""
-        join = JoinGroupRequest(
+        join = join_group.JoinGroupRequest(
             group_id=group_id,
             session_timeout_ms=session_timeout_ms,
             rebalance_timeout_ms=60_000,
             member_id="",
             protocol_type="consumer",
             protocols=(
-                JoinGroupRequestProtocol("range", b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+                join_group.JoinGroupRequestProtocol(
+                    "range", b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+                ),
             ),
         )
         joined = await self.ask(join, 3)
-        assert isinstance(joined, JoinGroupResponse)
+        assert isinstance(joined, join_group.JoinGroupResponse)
         sync = SyncGroupRequest(
             group_id=group_id, generation_id=joined.generation_id, member_id=joined.member_id
         )

@@ -11,19 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages import offset_commit, offset_fetch
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.heartbeat import HeartbeatResponse
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchResponse,
-)
 from tests.unit.server.kafka_client import KafkaClient
 
 PATIENCE_S = 60
@@ -59,27 +49,33 @@ def served(directory: Path, ending: signal.Signals, *more: str) -> Iterator[str]
 
 async def committed(client: KafkaClient) -> int:
     """The offset of t-0 of group g."""
-    wanted = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=None),))
+    wanted = offset_fetch.OffsetFetchRequest(
+        groups=(offset_fetch.OffsetFetchRequestGroup(group_id="g", topics=None),)
+    )
     answer = await client.ask(wanted, 8)
-    assert isinstance(answer, OffsetFetchResponse)
+    assert isinstance(answer, offset_fetch.OffsetFetchResponse)
     return answer.groups[0].topics[0].partitions[0].committed_offset
 
 
 async def commit(client: KafkaClient, member_id: str, offset: int) -> ErrorCode:
     """Commit an offset of t-0 as the member of group g."""
-    request = OffsetCommitRequest(
+    request = offset_commit.OffsetCommitRequest(
         group_id="g",
         generation_id_or_member_epoch=1,
         member_id=member_id,
         topics=(
-            OffsetCommitRequestTopic(
+            offset_commit.OffsetCommitRequestTopic(
                 "t",
-                partitions=(OffsetCommitRequestPartition(0, offset, -1, committed_metadata=""),),
+                partitions=(
+                    offset_commit.OffsetCommitRequestPartition(
+                        0, offset, -1, committed_metadata=""
+                    ),
+                ),
             ),
         ),
     )
     answer = await client.ask(request, 7)
-    assert isinstance(answer, OffsetCommitResponse)
+    assert isinstance(answer, offset_commit.OffsetCommitResponse)
     return answer.topics[0].partitions[0].error_code
 
 

@@ -1,14 +1,7 @@
 """Who the members of a recorded group are, over all their processes, and when they were away."""
 
+from coordinator_sim.trace import group_shape
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.group_shape import (
-    SeenDeploys,
-    SeenGroup,
-    SeenRestart,
-    deploys_of,
-    seen_group,
-    topics_of,
-)
 
 _UUID = "fb8e1bf6-8d27-479c-a0c6-f79a0846b288"
 
@@ -37,16 +30,18 @@ def completed(at_s: int, members: int) -> TraceEvent:
     )
 
 
-def restart(member: str, at_s: int, down_s: int, *, graceful: bool = True) -> SeenRestart:
+def restart(
+    member: str, at_s: int, down_s: int, *, graceful: bool = True
+) -> group_shape.SeenRestart:
     """A restart in seconds."""
-    return SeenRestart(
+    return group_shape.SeenRestart(
         member=member, at_us=at_s * 1_000_000, down_us=down_s * 1_000_000, graceful=graceful
     )
 
 
 def test_whoever_leaves_and_comes_back_is_one_member() -> None:
     """By its client id, and if nobody of that name is away, by its place."""
-    seen = seen_group(
+    seen = group_shape.seen_group(
         [
             joins(0, "a"),
             joins(1, "b"),
@@ -66,7 +61,7 @@ def test_whoever_leaves_and_comes_back_is_one_member() -> None:
 
 def test_a_crash_is_noticed_after_its_successor_came() -> None:
     """The group has three members for a while, and yet two places."""
-    seen = seen_group(
+    seen = group_shape.seen_group(
         [
             joins(0, "a"),
             joins(0, "b"),
@@ -85,7 +80,7 @@ def test_a_crash_is_noticed_after_its_successor_came() -> None:
 
 def test_members_from_before_the_trace_are_counted() -> None:
     """A log that begins in the middle names those who leave, and counts the others."""
-    seen = seen_group(
+    seen = group_shape.seen_group(
         [completed(0, 3), happened(50, Event.MEMBER_LEFT, "a"), joins(58, "a", 2)], "app"
     )
     assert seen is not None
@@ -96,7 +91,7 @@ def test_members_from_before_the_trace_are_counted() -> None:
 def test_a_static_member_keeps_its_name_and_hides_its_down_time() -> None:
     """Its broker tells only that another process took its place."""
     stays = {"group_instance_id": "i1"}
-    seen = seen_group(
+    seen = group_shape.seen_group(
         [
             happened(0, Event.MEMBER_ADDED, "a", **stays),
             happened(70, Event.STATIC_REPLACED, "a", 2, **stays),
@@ -111,13 +106,13 @@ def test_a_static_member_keeps_its_name_and_hides_its_down_time() -> None:
 
 def test_other_groups_tell_nothing() -> None:
     """And of resources, partitions count."""
-    assert seen_group([joins(0, "a")], "other") is None
-    assert topics_of(["p:a-b-11", "p:a-b-2", "p:c-0"]) == {"a-b": 12, "c": 1}
+    assert group_shape.seen_group([joins(0, "a")], "other") is None
+    assert group_shape.topics_of(["p:a-b-11", "p:a-b-2", "p:c-0"]) == {"a-b": 12, "c": 1}
 
 
-def seen_with(*events: TraceEvent) -> SeenGroup:
+def seen_with(*events: TraceEvent) -> group_shape.SeenGroup:
     """The group of these events."""
-    seen = seen_group(events, "app")
+    seen = group_shape.seen_group(events, "app")
     assert seen is not None
     return seen
 
@@ -136,14 +131,16 @@ def test_deploys_are_restarts_of_half_the_group_soon_after_another() -> None:
     """Two of four members; one alone is none, and a crash is none. Two in a row are two."""
     begin = [joins(n, client) for n, client in enumerate("abcd")]
     one = [*begin, *deploy(100, "a", process=1)]
-    assert deploys_of(seen_with(*one)) == SeenDeploys(count=0, pace_us=None, down_us=4_000_000)
+    assert group_shape.deploys_of(seen_with(*one)) == group_shape.SeenDeploys(
+        count=0, pace_us=None, down_us=4_000_000
+    )
     two = [*begin, *deploy(100, "a", "b", process=1)]
-    found = SeenDeploys(count=1, pace_us=10_000_000, down_us=4_000_000)
-    assert deploys_of(seen_with(*two)) == found
+    found = group_shape.SeenDeploys(count=1, pace_us=10_000_000, down_us=4_000_000)
+    assert group_shape.deploys_of(seen_with(*two)) == found
     far = [*two, *deploy(5_000, "a", "b", process=2), *deploy(5_020, "c", "d", process=1)]
-    assert deploys_of(seen_with(*far)).count == 2
+    assert group_shape.deploys_of(seen_with(*far)).count == 2
     soon = [*two, *deploy(200, "a", "b", process=2)]
-    assert deploys_of(seen_with(*soon)).count == 2
+    assert group_shape.deploys_of(seen_with(*soon)).count == 2
 
 
 def test_what_all_members_have_in_common() -> None:

@@ -1,15 +1,8 @@
 """The phases of a worker's start, told from its trace."""
 
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.trace import start_up
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.start_up import (
-    LONG_READING_US,
-    Phase,
-    StartUp,
-    reading_us,
-    start_up_line,
-    start_ups,
-)
 
 
 def started(client: str, ts_us: int) -> TraceEvent:
@@ -48,19 +41,19 @@ def test_a_start_is_cut_where_its_waits_end() -> None:
         asked("w", 9_000_000, "w-1"),
         synced("w-1", 9_900_000),
     ]
-    (found,) = start_ups(events)
-    assert found == StartUp(
+    (found,) = start_up.start_ups(events)
+    assert found == start_up.StartUp(
         "w",
         500_000,
         (
-            Phase("process", 1_000_000),
-            Phase("offsets", 3_000_000, 1_000),
-            Phase("status", 100_000, 0),
-            Phase("discovery", 100_000),
-            Phase("join", 3_100_000),
+            start_up.Phase("process", 1_000_000),
+            start_up.Phase("offsets", 3_000_000, 1_000),
+            start_up.Phase("status", 100_000, 0),
+            start_up.Phase("discovery", 100_000),
+            start_up.Phase("join", 3_100_000),
         ),
     )
-    assert start_up_line(found) == (
+    assert start_up.start_up_line(found) == (
         "start of w at 0.500 s: process 1.000, offsets 3.000 (1,000 records), "
         "status 0.100 (0 records), discovery 0.100, join 3.100; 7.300 s in all"
     )
@@ -69,9 +62,14 @@ def test_a_start_is_cut_where_its_waits_end() -> None:
 def test_only_long_readings_are_worth_a_word() -> None:
     """A second or more; events that tell of no reading are none."""
     long, short = read("w", "t", 9_000_000, 1_000, 5), read("w", "t", 9_000_000, 999, 5)
-    assert [reading_us(event) >= LONG_READING_US for event in (long, short)] == [True, False]
-    assert reading_us(started("w", 0)) > LONG_READING_US
-    starts = [start_ups([started("w", 0), event])[0].has_long_reading for event in (long, short)]
+    assert [start_up.reading_us(event) >= start_up.LONG_READING_US for event in (long, short)] == [
+        True,
+        False,
+    ]
+    assert start_up.reading_us(started("w", 0)) > start_up.LONG_READING_US
+    starts = [
+        start_up.start_ups([started("w", 0), event])[0].has_long_reading for event in (long, short)
+    ]
     assert starts == [True, False]
 
 
@@ -86,6 +84,6 @@ def test_every_incarnation_starts_anew_and_consumers_do_not() -> None:
         started("w", 10_000),
         read("w", "offsets", 12_000, 1, 5),
     ]
-    assert [start.phases for start in start_ups(events)] == [
-        (Phase("process", 1_000), Phase("offsets", 1_000, 5))
+    assert [start.phases for start in start_up.start_ups(events)] == [
+        (start_up.Phase("process", 1_000), start_up.Phase("offsets", 1_000, 5))
     ] * 2

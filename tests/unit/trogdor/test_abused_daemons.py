@@ -15,14 +15,9 @@ from coordinator_sim.live.trogdor.external_command import ExternalCommandWork, p
 from coordinator_sim.live.trogdor.host_platform import Allowed, HostPlatform
 from coordinator_sim.live.trogdor.host_work import work_on
 from coordinator_sim.live.trogdor.loop_clock import LoopClock
+from coordinator_sim.trogdor import fault_specs
 from coordinator_sim.trogdor.agent import Agent, Progress, Work
 from coordinator_sim.trogdor.contract import Quirks, StartWork
-from coordinator_sim.trogdor.fault_specs import (
-    DegradedNetworkFaultSpec,
-    FilesUnreadableFaultSpec,
-    NetworkPartitionFaultSpec,
-    NodeDegradeSpec,
-)
 from coordinator_sim.trogdor.specs import TaskSpec
 from coordinator_sim.trogdor.states import WorkerPhase, WorkerState
 from coordinator_sim.trogdor.topology import Topology, topology_of
@@ -432,20 +427,22 @@ async def outcome(spec: TaskSpec, topology: Topology, allowed: Allowed) -> Worke
 
 NODES = {"a": {}, "b": {"hostname": "b" * 64}}
 ODD = {
-    "a path with a zero byte": FilesUnreadableFaultSpec(
+    "a path with a zero byte": fault_specs.FilesUnreadableFaultSpec(
         node_names=("a",), mount_path="/\x00", duration_ms=10**15
     ),
-    "a path with half a pair": FilesUnreadableFaultSpec(
+    "a path with half a pair": fault_specs.FilesUnreadableFaultSpec(
         node_names=("a",), mount_path="/\ud800", duration_ms=10**15
     ),
-    "a host that cannot be": NetworkPartitionFaultSpec(
+    "a host that cannot be": fault_specs.NetworkPartitionFaultSpec(
         partitions=(("a",), ("b",)), duration_ms=10**15
     ),
-    "a device with a zero byte": DegradedNetworkFaultSpec(
-        node_specs={"a": NodeDegradeSpec(network_device="\x00", latency_ms=1)}, duration_ms=10**15
+    "a device with a zero byte": fault_specs.DegradedNetworkFaultSpec(
+        node_specs={"a": fault_specs.NodeDegradeSpec(network_device="\x00", latency_ms=1)},
+        duration_ms=10**15,
     ),
-    "a device with half a pair": DegradedNetworkFaultSpec(
-        node_specs={"a": NodeDegradeSpec(network_device="\ud800", latency_ms=1)}, duration_ms=10**15
+    "a device with half a pair": fault_specs.DegradedNetworkFaultSpec(
+        node_specs={"a": fault_specs.NodeDegradeSpec(network_device="\ud800", latency_ms=1)},
+        duration_ms=10**15,
     ),
 }
 

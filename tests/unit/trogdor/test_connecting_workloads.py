@@ -6,34 +6,25 @@ from typing import Any
 
 import pytest
 
-from coordinator_sim.trogdor import jackson
+from coordinator_sim.trogdor import generator_specs, jackson, workload_specs
 from coordinator_sim.trogdor.agent import WorkFailed
-from coordinator_sim.trogdor.generator_specs import (
-    ConstantPayloadGenerator,
-    SequentialPayloadGenerator,
-)
 from coordinator_sim.trogdor.specs import NoOpTaskSpec, TaskSpec
-from coordinator_sim.trogdor.workload_specs import (
-    ConnectionStressAction,
-    ConnectionStressSpec,
-    ConsumeBenchSpec,
-    ShareConsumeBenchSpec,
-    SustainedConnectionSpec,
-)
 from coordinator_sim.trogdor.workloads.clients import Workload
 from coordinator_sim.trogdor.workloads.registry import MOST_CLIENTS, workload_of
 from tests.unit.trogdor.small_world import START_MS, Heard, SmallWorld, began
 
-FETCH = {"action": ConnectionStressAction.FETCH_METADATA}
+FETCH = {"action": workload_specs.ConnectionStressAction.FETCH_METADATA}
 GENERATORS = {
-    "key_generator": SequentialPayloadGenerator(size=4),
-    "value_generator": ConstantPayloadGenerator(size=10),
+    "key_generator": generator_specs.SequentialPayloadGenerator(size=4),
+    "value_generator": generator_specs.ConstantPayloadGenerator(size=10),
 }
 
 
 def stress(world: SmallWorld, **settings: Any) -> tuple[Workload, Heard]:  # noqa: ANN401 - of any type
     """A ConnectionStress that has begun, at 40 connections a second over two threads."""
-    spec = ConnectionStressSpec(**{"target_connections_per_sec": 40, "num_threads": 2, **settings})
+    spec = workload_specs.ConnectionStressSpec(
+        **{"target_connections_per_sec": 40, "num_threads": 2, **settings}
+    )
     return began(world, lambda heard: workload_of("t", spec, world, heard))
 
 
@@ -42,7 +33,7 @@ def sustain(world: SmallWorld, **settings: Any) -> tuple[Workload, Heard]:  # no
     counts = dict.fromkeys(
         ("producer_connection_count", "consumer_connection_count", "metadata_connection_count"), 2
     )
-    spec = SustainedConnectionSpec(
+    spec = workload_specs.SustainedConnectionSpec(
         **{**counts, "topic_name": "foo", "refresh_rate_ms": 1_000, "num_threads": 3, **settings}
     )
     return began(world, lambda heard: workload_of("t", spec, world, heard))
@@ -125,7 +116,7 @@ def test_metadata_is_asked_for_by_a_client_of_its_own() -> None:
 
 def test_refused_settings_end_the_stress() -> None:
     """The error is told, and no thread goes on."""
-    for action in ConnectionStressAction:
+    for action in workload_specs.ConnectionStressAction:
         world = SmallWorld()
         world.refused_clients = {"connection": "SSL", "admin": "SSL"}
         _, heard = stress(world, action=action)
@@ -229,18 +220,20 @@ def test_other_specs_are_no_workloads() -> None:
     """There are no share groups; a NoOp needs no clients."""
     world = SmallWorld()
     heard = Heard(world)
-    assert workload_of("t", ShareConsumeBenchSpec(), world, heard) is None
+    assert workload_of("t", workload_specs.ShareConsumeBenchSpec(), world, heard) is None
     assert workload_of("t", NoOpTaskSpec(), world, heard) is None
 
 
 @pytest.mark.parametrize(
     "spec",
     [
-        ConnectionStressSpec(num_threads=MOST_CLIENTS + 1),
-        ConsumeBenchSpec(threads_per_worker=MOST_CLIENTS + 1),
-        SustainedConnectionSpec(producer_connection_count=MOST_CLIENTS),
-        SustainedConnectionSpec(consumer_connection_count=2**31 - 1),
-        SustainedConnectionSpec(metadata_connection_count=MOST_CLIENTS, num_threads=2),
+        workload_specs.ConnectionStressSpec(num_threads=MOST_CLIENTS + 1),
+        workload_specs.ConsumeBenchSpec(threads_per_worker=MOST_CLIENTS + 1),
+        workload_specs.SustainedConnectionSpec(producer_connection_count=MOST_CLIENTS),
+        workload_specs.SustainedConnectionSpec(consumer_connection_count=2**31 - 1),
+        workload_specs.SustainedConnectionSpec(
+            metadata_connection_count=MOST_CLIENTS, num_threads=2
+        ),
     ],
 )
 def test_more_threads_and_connections_than_a_host_has_are_refused(spec: TaskSpec) -> None:

@@ -2,14 +2,7 @@
 
 import pytest
 
-from coordinator_sim.trogdor.messages import (
-    AgentStatusResponse,
-    DestroyTaskRequest,
-    DestroyWorkerRequest,
-    ErrorResponse,
-    PlainTextRefusal,
-    TasksRequest,
-)
+from coordinator_sim.trogdor import messages
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
 from coordinator_sim.trogdor.specs import NoOpTaskSpec
 from coordinator_sim.trogdor.states import NOT_YET, TaskPhase, WorkerPhase, WorkerState
@@ -43,7 +36,7 @@ def test_tasks_are_chosen_by_their_real_times(
     query: dict[str, list[str]], shown: list[str]
 ) -> None:
     """H04: a task that has not started or ended is before every first instant."""
-    request = TasksRequest.of_query(query)
+    request = messages.TasksRequest.of_query(query)
 
     assert [
         task_id
@@ -54,36 +47,36 @@ def test_tasks_are_chosen_by_their_real_times(
 
 def test_an_unknown_state_is_refused_in_plain_text() -> None:
     """400, in the words that Kafka answers without JSON."""
-    with pytest.raises(PlainTextRefusal) as refused:
-        TasksRequest.of_query({"state": ["pending"]})
+    with pytest.raises(messages.PlainTextRefusal) as refused:
+        messages.TasksRequest.of_query({"state": ["pending"]})
 
     words = "State pending is invalid. Must be one of [PENDING, RUNNING, STOPPING, DONE]"
-    assert ErrorResponse.of(refused.value) == ErrorResponse(code=400, message=words)
+    assert messages.ErrorResponse.of(refused.value) == messages.ErrorResponse(
+        code=400, message=words
+    )
 
 
 @pytest.mark.parametrize("text", ["abc", "1.5", "9223372036854775808", "1_0"])
 def test_a_query_number_that_does_not_parse_is_a_failure(text: str) -> None:
     """500, though the message says 404."""
     with pytest.raises(TrogdorRefusal, match="HTTP 404 Not Found") as refused:
-        DestroyWorkerRequest.of_query({"workerId": [text]})
+        messages.DestroyWorkerRequest.of_query({"workerId": [text]})
 
     assert refused.value.code == 500
 
 
 def test_a_query_without_an_id_names_the_empty_task_and_worker_zero() -> None:
     """The coordinator refuses the empty id; 0 is a worker like others."""
-    assert DestroyTaskRequest.of_query({}).id == ""
-    assert DestroyTaskRequest.of_query({"taskId": ["a", "b"]}).id == "a"
-    assert DestroyWorkerRequest.of_query({}).worker_id == 0
-    assert DestroyWorkerRequest.of_query({"workerId": ["-5"]}).worker_id == -5
+    assert messages.DestroyTaskRequest.of_query({}).id == ""
+    assert messages.DestroyTaskRequest.of_query({"taskId": ["a", "b"]}).id == "a"
+    assert messages.DestroyWorkerRequest.of_query({}).worker_id == 0
+    assert messages.DestroyWorkerRequest.of_query({"workerId": ["-5"]}).worker_id == -5
 
 
 def test_workers_ascend_by_id() -> None:
     """Ids are ordered as numbers, not as texts."""
     worker = WorkerState(state=WorkerPhase.STARTING, task_id="t", spec=NoOpTaskSpec())
 
-    assert list(AgentStatusResponse(workers={101: worker, 9: worker, -5: worker}).workers) == [
-        -5,
-        9,
-        101,
-    ]
+    assert list(
+        messages.AgentStatusResponse(workers={101: worker, 9: worker, -5: worker}).workers
+    ) == [-5, 9, 101]

@@ -2,14 +2,7 @@
 
 import pytest
 
-from coordinator_sim.trogdor.generator_specs import (
-    ConstantFlushGenerator,
-    ConstantThroughputGenerator,
-    FlushGenerator,
-    GaussianFlushGenerator,
-    GaussianThroughputGenerator,
-    ThroughputGenerator,
-)
+from coordinator_sim.trogdor import generator_specs
 from coordinator_sim.trogdor.java_random import JavaRandom, gaussian_size
 from coordinator_sim.trogdor.rates import (
     Throttle,
@@ -50,7 +43,7 @@ def sent_at(throughput: Throughput, count: int, now_ms: int) -> list[int]:
 
 def test_the_last_record_of_a_window_waits_for_its_end() -> None:
     """Two in each window of 10 ms: the second is held back, so the rate is right on average."""
-    spec = ConstantThroughputGenerator(messages_per_window=2, window_size_ms=10)
+    spec = generator_specs.ConstantThroughputGenerator(messages_per_window=2, window_size_ms=10)
     throughput = throughput_of(spec, seed=0, now_ms=5)
 
     assert sent_at(throughput, 6, 7) == [7, 15, 15, 25, 25, 35]
@@ -58,7 +51,7 @@ def test_the_last_record_of_a_window_waits_for_its_end() -> None:
 
 def test_windows_stay_on_their_grid() -> None:
     """A pause of several windows is no reason to begin windows elsewhere."""
-    spec = ConstantThroughputGenerator(messages_per_window=1, window_size_ms=10)
+    spec = generator_specs.ConstantThroughputGenerator(messages_per_window=1, window_size_ms=10)
     throughput = throughput_of(spec, seed=0, now_ms=5)
 
     assert sent_at(throughput, 1, 42) == [45]
@@ -66,14 +59,14 @@ def test_windows_stay_on_their_grid() -> None:
 
 def test_a_rate_of_nothing_is_no_bound() -> None:
     """0 messages in a window mean as many as can be."""
-    throughput = throughput_of(ConstantThroughputGenerator(), seed=0, now_ms=0)
+    throughput = throughput_of(generator_specs.ConstantThroughputGenerator(), seed=0, now_ms=0)
 
     assert sent_at(throughput, 3, 0) == [0, 0, 0]
 
 
 def test_a_drawn_rate_holds_for_its_windows() -> None:
     """Rates are drawn from the seed, each for two windows, and are never below 1."""
-    spec = GaussianThroughputGenerator(
+    spec = generator_specs.GaussianThroughputGenerator(
         messages_per_window_average=3,
         messages_per_window_deviation=2.0,
         windows_until_rate_change=2,
@@ -96,7 +89,9 @@ def test_a_drawn_rate_holds_for_its_windows() -> None:
 
 def test_a_drawn_rate_after_a_pause() -> None:
     """A record that comes after its window counts in the window it is in."""
-    spec = GaussianThroughputGenerator(messages_per_window_average=2, window_size_ms=0)
+    spec = generator_specs.GaussianThroughputGenerator(
+        messages_per_window_average=2, window_size_ms=0
+    )
     throughput = throughput_of(spec, seed=0, now_ms=0)
 
     assert sent_at(throughput, 2, 333) == [333, 400]
@@ -104,8 +99,8 @@ def test_a_drawn_rate_after_a_pause() -> None:
 
 def test_flushes_come_after_so_many_records() -> None:
     """Each third record, or each one where fewer than one is asked for."""
-    three = flushes_of(ConstantFlushGenerator(messages_per_flush=3), seed=0)
-    each = flushes_of(ConstantFlushGenerator(), seed=0)
+    three = flushes_of(generator_specs.ConstantFlushGenerator(messages_per_flush=3), seed=0)
+    each = flushes_of(generator_specs.ConstantFlushGenerator(), seed=0)
 
     assert [three.increment() for _ in range(6)] == [False, False, True] * 2
     assert [each.increment() for _ in range(2)] == [True, True]
@@ -113,7 +108,9 @@ def test_flushes_come_after_so_many_records() -> None:
 
 def test_drawn_flushes_are_drawn_anew() -> None:
     """The records between flushes are those that the seed gives."""
-    spec = GaussianFlushGenerator(messages_per_flush_average=4, messages_per_flush_deviation=3.0)
+    spec = generator_specs.GaussianFlushGenerator(
+        messages_per_flush_average=4, messages_per_flush_deviation=3.0
+    )
     random = JavaRandom(3)
     sizes = [gaussian_size(random, 4, 3.0, 1) for _ in range(5)]
 
@@ -128,6 +125,6 @@ def test_drawn_flushes_are_drawn_anew() -> None:
 def test_an_unknown_family_is_a_bug() -> None:
     """A class that nobody implements is not silently unbounded."""
     with pytest.raises(TypeError):
-        throughput_of(ThroughputGenerator(), seed=0, now_ms=0)
+        throughput_of(generator_specs.ThroughputGenerator(), seed=0, now_ms=0)
     with pytest.raises(TypeError):
-        flushes_of(FlushGenerator(), seed=0)
+        flushes_of(generator_specs.FlushGenerator(), seed=0)

@@ -13,18 +13,7 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from coordinator_sim.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-    OffsetFetchResponse,
-    OffsetFetchResponsePartitions,
-)
+from coordinator_sim.messages import offset_commit, offset_fetch
 from coordinator_sim.messages.requests import Request
 
 PARTITIONS = 4
@@ -110,18 +99,25 @@ class Client:
     def commit(self, broker_id: int, offset: int) -> Struct | None:
         """Commit an offset of t-0 in `g`, outside any generation."""
         topics = (
-            OffsetCommitRequestTopic("t", partitions=(OffsetCommitRequestPartition(0, offset),)),
+            offset_commit.OffsetCommitRequestTopic(
+                "t", partitions=(offset_commit.OffsetCommitRequestPartition(0, offset),)
+            ),
         )
-        return self.ask(broker_id, OffsetCommitRequest(group_id="g", topics=topics), 9)
+        return self.ask(
+            broker_id, offset_commit.OffsetCommitRequest(group_id="g", topics=topics), 9
+        )
 
-    def offset(self, broker_id: int, *, stable: bool = False) -> OffsetFetchResponsePartitions:
+    def offset(
+        self, broker_id: int, *, stable: bool = False
+    ) -> offset_fetch.OffsetFetchResponsePartitions:
         """What a fetch of t-0 in `g` says."""
-        group = OffsetFetchRequestGroup(
-            group_id="g", topics=(OffsetFetchRequestTopics("t", partition_indexes=(0,)),)
+        group = offset_fetch.OffsetFetchRequestGroup(
+            group_id="g",
+            topics=(offset_fetch.OffsetFetchRequestTopics("t", partition_indexes=(0,)),),
         )
-        request = OffsetFetchRequest(groups=(group,), require_stable=stable)
+        request = offset_fetch.OffsetFetchRequest(groups=(group,), require_stable=stable)
         response = self.ask(broker_id, request, 8)
-        assert isinstance(response, OffsetFetchResponse)
+        assert isinstance(response, offset_fetch.OffsetFetchResponse)
         return response.groups[0].topics[0].partitions[0]
 
 

@@ -7,11 +7,7 @@ import pytest
 from coordinator_sim.broker.security.authorizer import Acl, AclAuthorizer, Operation, ResourceType
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
-from coordinator_sim.messages.find_coordinator import (
-    Coordinator,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
+from coordinator_sim.messages import find_coordinator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,11 +19,11 @@ GROUP, TRANSACTION, SHARE = 0, 1, 2
 
 def find(
     client: "Client", *keys: str, key_type: int = GROUP, version: int = 6
-) -> tuple[Coordinator, ...]:
+) -> tuple[find_coordinator.Coordinator, ...]:
     """The entries of the answer of broker 1."""
-    request = FindCoordinatorRequest(coordinator_keys=keys, key_type=key_type)
+    request = find_coordinator.FindCoordinatorRequest(coordinator_keys=keys, key_type=key_type)
     response = client.ask(1, request, version)
-    assert isinstance(response, FindCoordinatorResponse)
+    assert isinstance(response, find_coordinator.FindCoordinatorResponse)
     return response.coordinators
 
 
@@ -57,7 +53,7 @@ def test_missing_topics_are_created(client: "Client") -> None:
     """The first question for a key finds nobody, and has the internal topic made."""
     client.cluster.topics.delete(OFFSETS_TOPIC, client.now)
     for key_type in (GROUP, TRANSACTION):
-        assert find(client, "x", key_type=key_type)[0] == Coordinator(
+        assert find(client, "x", key_type=key_type)[0] == find_coordinator.Coordinator(
             key="x",
             error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
             node_id=-1,

@@ -7,27 +7,15 @@ import pytest
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
-from coordinator_sim.messages.add_offsets_to_txn import (
-    AddOffsetsToTxnRequest,
-    AddOffsetsToTxnResponse,
+from coordinator_sim.messages import (
+    add_offsets_to_txn,
+    offset_commit,
+    txn_offset_commit,
+    write_txn_markers,
 )
 from coordinator_sim.messages.end_txn import EndTxnRequest, EndTxnResponse
 from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
 from coordinator_sim.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from coordinator_sim.messages.offset_commit import (
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from coordinator_sim.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitResponse,
-)
-from coordinator_sim.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerTopic,
-    WriteTxnMarkersRequest,
-    WriteTxnMarkersResponse,
-)
 
 if TYPE_CHECKING:
     from .conftest import Client
@@ -63,27 +51,29 @@ def begin(client: "Client") -> Producer:
 
 def add(client: "Client", producer: Producer, version: int = 3) -> ErrorCode:
     """AddOffsetsToTxn for the group g."""
-    request = AddOffsetsToTxnRequest(
+    request = add_offsets_to_txn.AddOffsetsToTxnRequest(
         transactional_id="x", producer_id=producer[0], producer_epoch=producer[1], group_id="g"
     )
     response = client.ask(coordinator_of(client), request, version)
-    assert isinstance(response, AddOffsetsToTxnResponse)
+    assert isinstance(response, add_offsets_to_txn.AddOffsetsToTxnResponse)
     return response.error_code
 
 
 def commit(client: "Client", producer: Producer, offset: int = 7, version: int = 3) -> ErrorCode:
     """TxnOffsetCommit of t-0 in the group g."""
-    request = TxnOffsetCommitRequest(
+    request = txn_offset_commit.TxnOffsetCommitRequest(
         transactional_id="x",
         group_id="g",
         producer_id=producer[0],
         producer_epoch=producer[1],
         topics=(
-            OffsetCommitRequestTopic("t", partitions=(OffsetCommitRequestPartition(0, offset),)),
+            offset_commit.OffsetCommitRequestTopic(
+                "t", partitions=(offset_commit.OffsetCommitRequestPartition(0, offset),)
+            ),
         ),
     )
     response = client.ask(client.leader, request, version)
-    assert isinstance(response, TxnOffsetCommitResponse)
+    assert isinstance(response, txn_offset_commit.TxnOffsetCommitResponse)
     return response.topics[0].partitions[0].error_code
 
 
@@ -152,15 +142,17 @@ def test_log_refuses_old_epochs_itself(client: "Client") -> None:
     commit(client, producer)
 
     def sent(epoch: int, coordinator_epoch: int) -> ErrorCode:
-        marker = WritableTxnMarker(
+        marker = write_txn_markers.WritableTxnMarker(
             producer_id=producer[0],
             producer_epoch=epoch,
             transaction_result=True,
-            topics=(WritableTxnMarkerTopic(OFFSETS_TOPIC, (client.partition,)),),
+            topics=(write_txn_markers.WritableTxnMarkerTopic(OFFSETS_TOPIC, (client.partition,)),),
             coordinator_epoch=coordinator_epoch,
         )
-        response = client.ask(client.leader, WriteTxnMarkersRequest(markers=(marker,)), 1)
-        assert isinstance(response, WriteTxnMarkersResponse)
+        response = client.ask(
+            client.leader, write_txn_markers.WriteTxnMarkersRequest(markers=(marker,)), 1
+        )
+        assert isinstance(response, write_txn_markers.WriteTxnMarkersResponse)
         return response.markers[0].topics[0].partitions[0].error_code
 
     assert sent(producer[1] - 1, 0) is ErrorCode.INVALID_PRODUCER_EPOCH

@@ -5,22 +5,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from coordinator_sim.broker.share_coordinator import shard
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
-from coordinator_sim.broker.share_coordinator.shard import (
-    Records,
-    Refusal,
-    ShareCoordinatorShard,
-    Writing,
-)
 from coordinator_sim.broker.shares.persister import SharePartitionKey
 from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import PROFILES
-from coordinator_sim.messages.share_state_records import (
-    ShareSnapshotValue,
-    ShareUpdateValue,
-    StateBatch,
-)
+from coordinator_sim.messages import share_state_records
 
 TOPIC = bytes(15) + b"\x07"
 KEY = SharePartitionKey("g", TOPIC, 0)
@@ -44,10 +35,10 @@ class Bench:
 
     def __init__(self, release: str = "4.4", updates: int = 500) -> None:
         config = ShareCoordinatorConfig(updates_per_snapshot=updates, profile=PROFILES[release])
-        self.shard = ShareCoordinatorShard(config, OneTopic(), Timeline())
+        self.shard = shard.ShareCoordinatorShard(config, OneTopic(), Timeline())
         self.written: list[Any] = []
 
-    def take(self, records: Records) -> None:
+    def take(self, records: shard.Records) -> None:
         """Let records count."""
         for record in records:
             self.shard.replay(len(self.written), record)
@@ -61,26 +52,26 @@ class Bench:
 
     def write(self, *batches: tuple[int, int, int, int], **changed: int) -> ErrorCode:
         """Keep batches: first offset, last offset, state, count."""
-        writing = Writing(
+        writing = shard.Writing(
             key=KEY,
             state_epoch=1,
             leader_epoch=0,
             start_offset=-1,
             delivery_complete_count=0,
-            batches=tuple(StateBatch(*each) for each in batches),
+            batches=tuple(share_state_records.StateBatch(*each) for each in batches),
         )
         records, refusal = self.shard.write(structs.replace(writing, **changed), 200)
         self.take(records)
         return error_of(refusal)
 
-    def read(self, leader_epoch: int) -> ShareSnapshotValue | Refusal:
+    def read(self, leader_epoch: int) -> share_state_records.ShareSnapshotValue | shard.Refusal:
         """Read as a leader of that epoch."""
         records, found = self.shard.read(KEY, leader_epoch, 300)
         self.take(records)
         return found
 
 
-def error_of(refusal: Refusal | None) -> ErrorCode:
+def error_of(refusal: shard.Refusal | None) -> ErrorCode:
     """The error of a refusal; NONE for none."""
     return ErrorCode.NONE if refusal is None else refusal.error
 
@@ -94,15 +85,15 @@ def test_so_many_updates_come_between_snapshots() -> None:
     bench.read(leader_epoch=5)
     kinds = [type(value) for value in bench.written]
     assert kinds == [
-        ShareSnapshotValue,
-        ShareUpdateValue,
-        ShareUpdateValue,
-        ShareSnapshotValue,
-        ShareUpdateValue,
+        share_state_records.ShareSnapshotValue,
+        share_state_records.ShareUpdateValue,
+        share_state_records.ShareUpdateValue,
+        share_state_records.ShareSnapshotValue,
+        share_state_records.ShareUpdateValue,
     ]
     epochs = [value.snapshot_epoch for value in bench.written]
     assert epochs == [0, 0, 0, 1, 1]
-    assert bench.written[3].state_batches == (StateBatch(3, 5, 2, 1),)
+    assert bench.written[3].state_batches == (share_state_records.StateBatch(3, 5, 2, 1),)
     assert bench.written[4].leader_epoch == 5
 
 
@@ -129,7 +120,7 @@ def test_a_read_fences_older_leaders() -> None:
     assert len(bench.written) == 2
     assert bench.write((0, 0, 2, 1), leader_epoch=3) is ErrorCode.FENCED_LEADER_EPOCH
     refused = bench.read(leader_epoch=3)
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, shard.Refusal)
     assert refused.error is ErrorCode.FENCED_LEADER_EPOCH
 
 
@@ -145,7 +136,7 @@ def test_epoch_minus_one_fenced_nobody_up_to_4_3(release: str, error: ErrorCode)
     assert bench.write((0, 0, 2, 1), leader_epoch=3, state_epoch=-1) is error
     assert bench.initialize(state_epoch=-1) is error
     found = bench.read(leader_epoch=-1)
-    assert (found.error if isinstance(found, Refusal) else ErrorCode.NONE) is error
+    assert (found.error if isinstance(found, shard.Refusal) else ErrorCode.NONE) is error
 
 
 @pytest.mark.parametrize(("release", "start_offset", "count"), [("4.3", 2, 1), ("4.4", 5, 4)])
@@ -165,7 +156,7 @@ def test_4_2_fences_reads_without_an_epoch() -> None:
     bench = Bench("4.2")
     bench.initialize()
     refused = bench.read(leader_epoch=-1)
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, shard.Refusal)
     assert refused.error is ErrorCode.FENCED_LEADER_EPOCH
     assert bench.write((0, 0, 2, 1), leader_epoch=-1) is ErrorCode.NONE
 
@@ -177,9 +168,9 @@ def test_an_unknown_topic_comes_after_the_state() -> None:
     _, refusal = bench.shard.initialize(beyond, 1, 0, 100)
     assert error_of(refusal) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     refused = bench.shard.summary(SharePartitionKey("g", bytes(16), 0))
-    assert isinstance(refused, Refusal)
+    assert isinstance(refused, shard.Refusal)
     _, found = bench.shard.read(beyond, 0, 100)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, shard.Refusal)
     assert found.error is ErrorCode.INVALID_REQUEST
 
 

@@ -2,15 +2,10 @@
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.scheduler import Scheduler
+from coordinator_sim.broker.shares import share_values
 from coordinator_sim.broker.shares.acquisition_locks import AcquisitionLocks
 from coordinator_sim.broker.shares.persister import SharePartitionKey, StateBatch, StateRead
 from coordinator_sim.broker.shares.share_partition import SharePartition
-from coordinator_sim.broker.shares.share_values import (
-    AcquireRequest,
-    FetchedBatch,
-    ShareAcquireMode,
-    ShareSettings,
-)
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.contract import AbortedTransaction
@@ -42,7 +37,7 @@ class Stage:
         letters: HeldLetters | None = None,
         **settings: object,
     ) -> None:
-        self.settings = ShareSettings(**settings)  # type: ignore[arg-type]
+        self.settings = share_values.ShareSettings(**settings)  # type: ignore[arg-type]
         self.persister = HeldPersister(StateRead(3, start_offset, stored))
         self.fetchable = 0
         self._now_ms = 1_000_000
@@ -75,7 +70,7 @@ class Stage:
     def acquire(
         self,
         member_id: str,
-        *batches: Range | FetchedBatch,
+        *batches: Range | share_values.FetchedBatch,
         max_records: int = 500,
         batch_size: int = 500,
         exactly: bool = False,
@@ -83,11 +78,14 @@ class Stage:
     ) -> list[Delivery]:
         """Fetch batches from the next offset for a member; first, last and count of deliveries."""
         fetched = tuple(
-            one if isinstance(one, FetchedBatch) else FetchedBatch(*one) for one in batches
+            one if isinstance(one, share_values.FetchedBatch) else share_values.FetchedBatch(*one)
+            for one in batches
         )
-        request = AcquireRequest(
+        request = share_values.AcquireRequest(
             member_id=member_id,
-            mode=ShareAcquireMode.RECORD_LIMIT if exactly else ShareAcquireMode.BATCH_OPTIMIZED,
+            mode=share_values.ShareAcquireMode.RECORD_LIMIT
+            if exactly
+            else share_values.ShareAcquireMode.BATCH_OPTIMIZED,
             batch_size=batch_size,
             max_fetch_records=max_records,
             fetch_offset=self.partition.next_fetch_offset(),

@@ -6,11 +6,7 @@ What a real broker does without faults is in `test_share_answers`.
 import pytest
 
 from coordinator_sim.broker.metadata.image import NO_LEADER
-from coordinator_sim.broker.shares.dead_letter_records import (
-    Originals,
-    OriginalsReader,
-    dead_letter_batch,
-)
+from coordinator_sim.broker.shares import dead_letter_records
 from coordinator_sim.broker.shares.dead_letters import DeadLetterCause, DeadLetters
 from coordinator_sim.broker.shares.persister import SharePartitionKey
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -235,8 +231,8 @@ def test_originals_are_read_up_to_the_limit_of_all_together() -> None:
     """What is left is for the next read; a record that is too large itself is passed over."""
     log = log_of(batch(10, 10), batch(500, 10, 60))
 
-    first = OriginalsReader(0, 4, 100).read(log)
-    second = OriginalsReader(first.last_offset + 1, 4, 100).read(log)
+    first = dead_letter_records.OriginalsReader(0, 4, 100).read(log)
+    second = dead_letter_records.OriginalsReader(first.last_offset + 1, 4, 100).read(log)
 
     assert (sorted(first.records), first.last_offset) == ([0, 1, 3], 3)
     assert (sorted(second.records), second.last_offset) == ([4], 4)
@@ -246,7 +242,7 @@ def test_compressed_batch_that_is_too_large_is_passed_over_as_a_whole() -> None:
     """Records of others are copied all the same."""
     log = log_of(batch(10), batch(100, 1, compression=1), batch(10))
 
-    found = OriginalsReader(0, 3, 100).read(log)
+    found = dead_letter_records.OriginalsReader(0, 3, 100).read(log)
 
     assert (sorted(found.records), found.last_offset) == ([0, 3], 3)
 
@@ -256,15 +252,17 @@ def test_originals_that_are_deleted_are_not_copied() -> None:
     log = log_of(batch(1, 1, 1))
     log.delete_before(2)
 
-    assert OriginalsReader(0, 2, 100).read(log) == Originals({}, 2)
+    assert dead_letter_records.OriginalsReader(0, 2, 100).read(
+        log
+    ) == dead_letter_records.Originals({}, 2)
 
 
 def test_batch_of_the_queue_ends_before_its_limit() -> None:
     """At least one record is in it; the rest is for the next batch."""
-    none = Originals({}, 9)
-    _, all_of_them = dead_letter_batch(LETTERS, 0, none, 5, 1 << 20)
-    data, last = dead_letter_batch(LETTERS, 0, none, 5, 600)
-    _, only_one = dead_letter_batch(LETTERS, 4, none, 5, 10)
+    none = dead_letter_records.Originals({}, 9)
+    _, all_of_them = dead_letter_records.dead_letter_batch(LETTERS, 0, none, 5, 1 << 20)
+    data, last = dead_letter_records.dead_letter_batch(LETTERS, 0, none, 5, 600)
+    _, only_one = dead_letter_records.dead_letter_batch(LETTERS, 4, none, 5, 10)
 
     told = records_in(data)
     assert (all_of_them, last, only_one) == (9, 2, 4)

@@ -6,12 +6,8 @@ from typing import Any
 import pytest
 
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.differ import explained
 from coordinator_sim_conformance.differ.comparison import Difference, first_difference
-from coordinator_sim_conformance.differ.explained import (
-    Explanation,
-    explanation_of,
-    read_explanations,
-)
 
 Json = dict[str, Any]
 CALL: Json = {"op": "call", "api": "Heartbeat", "id": 1}
@@ -81,7 +77,7 @@ def test_differences_of_one_cause_have_one_signature() -> None:
     assert first.signature == second.signature == "LeaveGroup:replies.data.members.errorCode"
 
 
-EXPLANATION = Explanation(
+EXPLANATION = explained.Explanation(
     explanation_id="x",
     references=("kafka-4.4.0",),
     what="differs",
@@ -108,14 +104,14 @@ def test_an_explanation_covers_exactly_what_it_says(
     reference: str, difference: Difference, is_covered: bool
 ) -> None:
     """Reference, kind, whole path and both values must match."""
-    found = explanation_of((EXPLANATION,), reference, difference)
+    found = explained.explanation_of((EXPLANATION,), reference, difference)
     assert (found is EXPLANATION) is is_covered
 
 
 def test_explanations_are_read_from_their_file(tmp_path: Path) -> None:
     """The project's own file can be read, and a wrong one is named."""
-    read_explanations()
+    explained.read_explanations()
     path = tmp_path / "explained.toml"
     path.write_text('[[explained]]\nid = "a"\nwhy = "because"\n')
     with pytest.raises(DataError, match=r"explained\.toml: .*why"):
-        read_explanations(path)
+        explained.read_explanations(path)

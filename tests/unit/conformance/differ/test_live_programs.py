@@ -8,14 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator_sim.errors import ConfigError
+from coordinator_sim_conformance.differ import live_comparison
 from coordinator_sim_conformance.differ.endpoint_play import Heard, Played, with_ids
 from coordinator_sim_conformance.differ.explained import DEVIATIONS, all_explanations
-from coordinator_sim_conformance.differ.live_comparison import (
-    Compared,
-    TimedScript,
-    compared,
-    expected,
-)
 from coordinator_sim_conformance.differ.live_reference import reference_of
 from coordinator_sim_conformance.differ.references import REFERENCES
 from coordinator_sim_conformance.differ.timed_programs import Clearance, drawn, paced, stretched
@@ -30,18 +25,18 @@ SETTINGS: Final = {
 SEEDS: Final = st.integers(0, 2**20)
 
 
-def script_of(seed: int, profile: str = "4.4") -> TimedScript:
+def script_of(seed: int, profile: str = "4.4") -> live_comparison.TimedScript:
     """A program for an endpoint with short sessions."""
     versions = REFERENCES["kafka-4.4.0"].versions
     reference = reference_of("endpoint", profile, versions, SETTINGS)
-    return TimedScript.of(drawn(reference, seed, REQUESTS))
+    return live_comparison.TimedScript.of(drawn(reference, seed, REQUESTS))
 
 
 def other_coordinator(
-    script: TimedScript, profile: str = "4.4", *, is_busy: bool = False
+    script: live_comparison.TimedScript, profile: str = "4.4", *, is_busy: bool = False
 ) -> Played:
     """What a correct endpoint answers that draws other member ids; others may use it, too."""
-    mine = expected(script, profile, Clearance())
+    mine = live_comparison.expected(script, profile, Clearance())
     ids = {
         ours: f"{ours[:-36]}{uuid5(NAMESPACE_OID, f'{ours} {call_id}')}"
         for call_id, ours in mine.drawn.items()
@@ -51,7 +46,9 @@ def other_coordinator(
         for each in script.commands
     )
     uuids = {call_id: ids[ours][-36:] for call_id, ours in mine.drawn.items()}
-    theirs = expected(TimedScript(commands, uuids), profile, Clearance(), is_busy=is_busy)
+    theirs = live_comparison.expected(
+        live_comparison.TimedScript(commands, uuids), profile, Clearance(), is_busy=is_busy
+    )
     heard = {
         reply["id"]: Heard(index, reply["at"] + 15, reply["data"])
         for index, answer in enumerate(theirs.answers)
@@ -65,10 +62,10 @@ def other_coordinator(
     return Played(heard=heard, ids=told)
 
 
-def both(script: TimedScript, played: Played) -> Compared:
+def both(script: live_comparison.TimedScript, played: Played) -> live_comparison.Compared:
     """Both sides of a program."""
-    mine = expected(script, "4.4", Clearance())
-    return compared(script, played, mine.drawn, "4.4", Clearance())
+    mine = live_comparison.expected(script, "4.4", Clearance())
+    return live_comparison.compared(script, played, mine.drawn, "4.4", Clearance())
 
 
 @pytest.mark.property
@@ -76,10 +73,10 @@ def both(script: TimedScript, played: Played) -> Compared:
 def test_no_request_is_raced_by_a_timer(seed: int) -> None:
     """Neither as drawn nor when everything lasts twice as long."""
     script = script_of(seed)
-    slower = TimedScript(tuple(stretched(script.commands, 2)))
+    slower = live_comparison.TimedScript(tuple(stretched(script.commands, 2)))
 
-    assert expected(script, "4.4", Clearance()).clear == len(script.commands)
-    assert expected(slower, "4.4", Clearance(2)).clear == len(slower.commands)
+    assert live_comparison.expected(script, "4.4", Clearance()).clear == len(script.commands)
+    assert live_comparison.expected(slower, "4.4", Clearance(2)).clear == len(slower.commands)
 
 
 @pytest.mark.property
@@ -135,7 +132,7 @@ def test_an_answer_that_never_comes_is_noticed() -> None:
 def test_a_script_survives_its_lines() -> None:
     """Ids to draw stand before their JoinGroup, and are found there again."""
     script = script_of(4)
-    named = TimedScript(
+    named = live_comparison.TimedScript(
         script.commands,
         {
             command["id"]: str(uuid5(NAMESPACE_OID, str(command["id"])))
@@ -145,7 +142,7 @@ def test_a_script_survives_its_lines() -> None:
     )
 
     assert named.uuids
-    assert TimedScript.of(named.lines()) == named
+    assert live_comparison.TimedScript.of(named.lines()) == named
 
 
 def test_shortened_programs_keep_their_pace() -> None:

@@ -9,18 +9,10 @@ from coordinator_sim.coordinator.topics import KnownTopic, KnownTopics
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-    DescribedGroup,
-)
-from coordinator_sim.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
-from coordinator_sim.messages.consumer_group_records import (
-    ConsumerGroupMetadataKey,
-    ConsumerGroupMetadataValue,
+from coordinator_sim.messages import (
+    consumer_group_describe,
+    consumer_group_heartbeat,
+    consumer_group_records,
 )
 
 FOO = bytes(15) + b"\1"
@@ -40,9 +32,9 @@ class Members:
         self.broker = Harness(config, profile_named(profile))
         self.broker.set_topic("foo", 6, FOO)
 
-    def join(self, member_id: str) -> ConsumerGroupHeartbeatResponse:
+    def join(self, member_id: str) -> consumer_group_heartbeat.ConsumerGroupHeartbeatResponse:
         """The first heartbeat of a member of `foo`."""
-        request = ConsumerGroupHeartbeatRequest(
+        request = consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
             group_id="g",
             member_id=member_id,
             member_epoch=0,
@@ -51,12 +43,14 @@ class Members:
             topic_partitions=(),
         )
         step = self.broker.call(request, api_version=1)
-        return answer(step, ConsumerGroupHeartbeatResponse)
+        return answer(step, consumer_group_heartbeat.ConsumerGroupHeartbeatResponse)
 
-    def describe(self) -> DescribedGroup:
+    def describe(self) -> consumer_group_describe.DescribedGroup:
         """The group as ConsumerGroupDescribe shows it."""
-        step = self.broker.call(ConsumerGroupDescribeRequest(group_ids=("g",)), api_version=1)
-        (group,) = answer(step, ConsumerGroupDescribeResponse).groups
+        step = self.broker.call(
+            consumer_group_describe.ConsumerGroupDescribeRequest(group_ids=("g",)), api_version=1
+        )
+        (group,) = answer(step, consumer_group_describe.ConsumerGroupDescribeResponse).groups
         return group
 
 
@@ -104,8 +98,12 @@ def test_40_stores_topics_and_later_releases_a_hash(profile: str, versions: list
     members.join("m1")
     records = [record for batch in members.broker.log(0) for record in batch.records]
     assert [each.key.record_type for each in records][: len(versions)] == versions
-    (epoch,) = (each.value for each in records if isinstance(each.key, ConsumerGroupMetadataKey))
-    assert isinstance(epoch, ConsumerGroupMetadataValue)
+    (epoch,) = (
+        each.value
+        for each in records
+        if isinstance(each.key, consumer_group_records.ConsumerGroupMetadataKey)
+    )
+    assert isinstance(epoch, consumer_group_records.ConsumerGroupMetadataValue)
     assert (epoch.metadata_hash == 0) is (profile == "4.0")
 
 

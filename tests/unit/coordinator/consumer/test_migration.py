@@ -4,11 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.coordinator.consumer.embedded import (
-    MalformedBlob,
-    read_assignment,
-    read_subscription,
-)
+from coordinator_sim.coordinator.consumer import embedded
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured, properties_of
 from coordinator_sim.errors import ConfigError, OperationAborted
@@ -17,17 +13,10 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.migration_policy import MigrationPolicy
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages import join_group
 from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from coordinator_sim.messages.embedded.consumer_protocol import (
-    encode_assignment,
-    encode_subscription,
-)
+from coordinator_sim.messages.embedded import consumer_protocol
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
-from coordinator_sim.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
 from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.unit.coordinator.consumer.test_consumer_groups import Members
@@ -35,19 +24,19 @@ from tests.unit.coordinator.consumer.test_consumer_groups import Members
 KAFKA_43 = profile_named("4.3")
 
 
-SUBSCRIPTION = encode_subscription(Subscription(topics=("foo",)), 1)
+SUBSCRIPTION = consumer_protocol.encode_subscription(Subscription(topics=("foo",)), 1)
 
 
-def classic_join(members: Members, *protocols: tuple[str, bytes]) -> JoinGroupResponse:
+def classic_join(members: Members, *protocols: tuple[str, bytes]) -> join_group.JoinGroupResponse:
     """A JoinGroup of version 3, which needs no member id."""
-    request = JoinGroupRequest(
+    request = join_group.JoinGroupRequest(
         group_id="g",
         session_timeout_ms=10_000,
         rebalance_timeout_ms=5_000,
         protocol_type="consumer",
-        protocols=tuple(JoinGroupRequestProtocol(*each) for each in protocols),
+        protocols=tuple(join_group.JoinGroupRequestProtocol(*each) for each in protocols),
     )
-    return answer(members.broker.call(request, api_version=3), JoinGroupResponse)
+    return answer(members.broker.call(request, api_version=3), join_group.JoinGroupResponse)
 
 
 def test_a_member_that_may_not_go_is_not_asked_again_when_its_time_is_over() -> None:
@@ -73,7 +62,7 @@ def test_an_assignment_of_an_own_assignor_stops_the_upgrade() -> None:
     """Its user data would be lost."""
     members = Members(group_consumer_migration_policy=MigrationPolicy.BIDIRECTIONAL)
     joined = classic_join(members, ("range", SUBSCRIPTION))
-    blob = encode_assignment(ConsumerAssignment(user_data=b"own"))
+    blob = consumer_protocol.encode_assignment(ConsumerAssignment(user_data=b"own"))
     request = SyncGroupRequest(
         group_id="g",
         generation_id=joined.generation_id,
@@ -120,19 +109,19 @@ def test_a_broker_reads_what_a_consumer_writes(
     """Every subscription and assignment of our codec is read back; cut short, it is refused."""
     owned = tuple(TopicPartition(*place) for place in places)
     subscription = Subscription(topics=tuple(topics), owned_partitions=owned, rack_id=rack_id)
-    blob = encode_subscription(subscription, version)
-    found = read_subscription(blob, KAFKA_43)
+    blob = consumer_protocol.encode_subscription(subscription, version)
+    found = embedded.read_subscription(blob, KAFKA_43)
     assert sorted(found.topics) == sorted(topics)
     read = {(name, index) for name, indexes in found.owned for index in indexes}
     assert read == ({*places} if version else set())
     assert found.rack_id == ((rack_id or None) if version == 3 else None)
-    assigned = read_assignment(
-        encode_assignment(ConsumerAssignment(partitions=owned), version), KAFKA_43
+    assigned = embedded.read_assignment(
+        consumer_protocol.encode_assignment(ConsumerAssignment(partitions=owned), version), KAFKA_43
     )
     assert {(name, i) for name, held in assigned.partitions for i in held} == {*places}
     for end in range(len(blob)):
         with pytest.raises(OperationAborted):
-            read_subscription(blob[:end], KAFKA_43)
+            embedded.read_subscription(blob[:end], KAFKA_43)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +139,7 @@ def test_a_broker_reads_what_a_consumer_writes(
 def test_kafka_tells_two_faults_of_a_blob_apart(blob: bytes, is_malformed: bool) -> None:
     """Numbers that are cut short are malformed; counts and names beyond the end are from 4.4 on."""
     with pytest.raises(OperationAborted) as caught:
-        read_subscription(blob, KAFKA_43)
-    assert isinstance(caught.value, MalformedBlob) is is_malformed
-    with pytest.raises(MalformedBlob):
-        read_subscription(blob, profile_named("4.4"))
+        embedded.read_subscription(blob, KAFKA_43)
+    assert isinstance(caught.value, embedded.MalformedBlob) is is_malformed
+    with pytest.raises(embedded.MalformedBlob):
+        embedded.read_subscription(blob, profile_named("4.4"))

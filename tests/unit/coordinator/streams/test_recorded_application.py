@@ -15,12 +15,7 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.codec.frames import (
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-)
+from coordinator_sim.messages.codec import frames
 from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 
 SAMPLES = Path(__file__).resolve().parents[5] / "shared" / "samples" / "wire"
@@ -64,15 +59,15 @@ def test_the_application_is_answered_as_by_the_broker() -> None:
         place, frame = (row["conn"], row["correlation_id"]), bytes.fromhex(row["frame"])
         if row["dir"] == "resp":
             api = ApiKey.STREAMS_GROUP_HEARTBEAT
-            _, theirs = decode_response(api, row["api_version"], frame)
+            _, theirs = frames.decode_response(api, row["api_version"], frame)
             assert isinstance(theirs, StreamsGroupHeartbeatResponse)
-            sent = encode_response(answers[place], row["api_version"], correlation_id=0)
-            _, ours = decode_response(api, row["api_version"], sent)
+            sent = frames.encode_response(answers[place], row["api_version"], correlation_id=0)
+            _, ours = frames.decode_response(api, row["api_version"], sent)
             assert without_creation(ours) == without_creation(theirs)
             told += 1
             continue
-        header, request = decode_request(frame)
-        again = encode_request(
+        header, request = frames.decode_request(frame)
+        again = frames.encode_request(
             request,
             header.api_version,
             correlation_id=header.correlation_id,

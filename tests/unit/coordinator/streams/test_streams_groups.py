@@ -5,11 +5,7 @@ from coordinator_sim.coordinator.streams.topology import StatusCode
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness, TimedReply
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.messages.streams_group_describe import (
-    DescribedGroup,
-    StreamsGroupDescribeRequest,
-    StreamsGroupDescribeResponse,
-)
+from coordinator_sim.messages import streams_group_describe
 from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
@@ -82,10 +78,12 @@ class Application:
         assert isinstance(response, StreamsGroupHeartbeatResponse)
         return response
 
-    def describe(self) -> DescribedGroup:
+    def describe(self) -> streams_group_describe.DescribedGroup:
         """The group as StreamsGroupDescribe shows it."""
-        step = self.broker.call(StreamsGroupDescribeRequest(group_ids=("app",)), api_version=0)
-        (group,) = answer(step, StreamsGroupDescribeResponse).groups
+        step = self.broker.call(
+            streams_group_describe.StreamsGroupDescribeRequest(group_ids=("app",)), api_version=0
+        )
+        (group,) = answer(step, streams_group_describe.StreamsGroupDescribeResponse).groups
         return group
 
 

@@ -15,12 +15,9 @@ from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.logtext.writing.writer import BrokerLogWriter
+from coordinator_sim.messages import streams_group_heartbeat
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from coordinator_sim.messages.streams_group_heartbeat import (
-    StreamsGroupHeartbeatRequest,
-    StreamsGroupHeartbeatResponse,
-)
 from coordinator_sim.replay.causes import explain_group
 from coordinator_sim.runs.holdings import holdings
 from coordinator_sim.runs.ownership import dense_rows
@@ -29,22 +26,22 @@ from coordinator_sim.trace.history import group_lines
 from coordinator_sim_conformance.checkers.history import History
 from coordinator_sim_conformance.checkers.ownership import ONE_OWNER
 from tests.unit.coordinator.epoch_traces import alike, lines_of, own_lines, read_back
-from tests.unit.coordinator.streams.test_streams_groups import (
-    PLAIN,
-    STATEFUL,
-    Application,
-    Topology,
-)
+from tests.unit.coordinator.streams import test_streams_groups
 
 ROOT = Path(__file__).parents[4]
 IN = bytes(15) + b"\1"
 CHANGELOG = bytes(15) + b"\2"
 
 
-class Told(Application):
+class Told(test_streams_groups.Application):
     """An application whose members report what they were told to have, and what its trace tells."""
 
-    def __init__(self, topology: Topology = PLAIN, profile: str = "4.4", **fields: int) -> None:
+    def __init__(
+        self,
+        topology: test_streams_groups.Topology = test_streams_groups.PLAIN,
+        profile: str = "4.4",
+        **fields: int,
+    ) -> None:
         super().__init__(topology, profile, **fields)
         self.events: list[TraceEvent] = []
         self.broker.told = self.events.extend
@@ -70,7 +67,7 @@ class Told(Application):
     def static(self, member_id: str, epoch: int) -> ErrorCode:
         """A heartbeat of a static member, which runs nothing and reports as much."""
         joins = epoch == 0
-        request = StreamsGroupHeartbeatRequest(
+        request = streams_group_heartbeat.StreamsGroupHeartbeatRequest(
             group_id="app",
             member_id=member_id,
             member_epoch=epoch,
@@ -83,7 +80,7 @@ class Told(Application):
             process_id="static" if joins else None,
         )
         step = self.broker.call(request, api_version=0)
-        return answer(step, StreamsGroupHeartbeatResponse).error_code
+        return answer(step, streams_group_heartbeat.StreamsGroupHeartbeatResponse).error_code
 
     def delete(self) -> None:
         """Ask for the deletion of the group, which must be empty."""
@@ -144,7 +141,7 @@ def test_the_delay_of_the_first_target_is_told() -> None:
 
 def test_copies_are_told_and_own_nothing() -> None:
     """A standby task is an attribute of steps: each task has one owner, who runs it."""
-    told = Told(STATEFUL, standbys=1)
+    told = Told(test_streams_groups.STATEFUL, standbys=1)
     told.broker.set_topic("app-store-changelog", 4, CHANGELOG)
     told.go("m1")
     told.broker.advance(1_000)
@@ -375,7 +372,7 @@ def test_the_log_of_a_group_tells_what_its_trace_told(
 
     By both, no task has two owners at a time, however its copies move.
     """
-    told = Told(STATEFUL, profile, standbys=standbys, delay_ms=delay_ms)
+    told = Told(test_streams_groups.STATEFUL, profile, standbys=standbys, delay_ms=delay_ms)
     told.broker.set_topic("app-store-changelog", 4, CHANGELOG)
     for number, step in enumerate(steps):
         _take_step(told, step, number + 2)
