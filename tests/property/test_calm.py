@@ -9,16 +9,9 @@ from hypothesis import strategies as st
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.replay.recording import Recording
+from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.elision import Elided
 from coordinator_sim.sim.runner import Simulation, run_scenario
-from coordinator_sim.sim.scenario import (
-    ConstantLatency,
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    RestartMember,
-    Scenario,
-    TopicSpec,
-)
 from coordinator_sim.sim.scenario.scenario import with_settings
 from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim.sim.scenario.work import PerPoll
@@ -30,21 +23,23 @@ RHYTHM = (Event.HEARTBEAT, Event.OFFSET_COMMIT)
 """What comes in calm time again and again, and is folded for a comparison."""
 
 
-def deployed(*, every_ms: int, deploys: int, variety: Variety, **fields: object) -> Scenario:
+def deployed(
+    *, every_ms: int, deploys: int, variety: Variety, **fields: object
+) -> scenarios.Scenario:
     """Three members, restarted one after another in every deploy."""
-    members = tuple(ConsumerSpec(name=f"consumer-{number}") for number in range(3))
-    group = ConsumerGroupSpec(
+    members = tuple(scenarios.ConsumerSpec(name=f"consumer-{number}") for number in range(3))
+    group = scenarios.ConsumerGroupSpec(
         group_id="app", topics=("orders",), members=members, assignors=("cooperative-sticky",)
     )
-    plain = Scenario(
+    plain = scenarios.Scenario(
         name="deployed",
         title="",
         story="",
         duration_ms=every_ms * deploys,
-        topics=(TopicSpec(name="orders", partitions=7, records_per_s=10),),
+        topics=(scenarios.TopicSpec(name="orders", partitions=7, records_per_s=10),),
         groups=(group,),
         happenings=tuple(
-            RestartMember(
+            scenarios.RestartMember(
                 at_ms=every_ms // 2 + deploy * every_ms + number * 20_000,
                 member=each.name,
                 down_ms=5_000,
@@ -59,21 +54,23 @@ def deployed(*, every_ms: int, deploys: int, variety: Variety, **fields: object)
     return msgspec.structs.replace(plain, **fields)
 
 
-def lived(scenario: Scenario, seed: int = 0) -> tuple[list[TraceEvent], Elided | None]:
+def lived(scenario: scenarios.Scenario, seed: int = 0) -> tuple[list[TraceEvent], Elided | None]:
     """Run it; its events without their numbers."""
     recorder = MemoryRecorder()
     result = run_scenario(scenario, seed=seed, recorder=recorder)
     return [msgspec.structs.replace(event, seq=0) for event in recorder.events], result.elided
 
 
-def without_calm(scenario: Scenario) -> Scenario:
+def without_calm(scenario: scenarios.Scenario) -> scenarios.Scenario:
     """The scenario whose calm time is lived through."""
     assert scenario.variety is not None
     variety = msgspec.structs.replace(scenario.variety, calm_ms=0)
     return msgspec.structs.replace(scenario, variety=variety)
 
 
-def moved_together(scenario: Scenario, cuts: Sequence[tuple[int, int]]) -> Scenario:
+def moved_together(
+    scenario: scenarios.Scenario, cuts: Sequence[tuple[int, int]]
+) -> scenarios.Scenario:
     """The scenario without the time that was left out, from one instant in ms to another."""
 
     def before(at_ms: int) -> int:
@@ -114,7 +111,7 @@ def closer(event: TraceEvent, cuts: Sequence[tuple[int, int]]) -> TraceEvent:
     )
 
 
-def check_moved(scenario: Scenario, seed: int) -> int:
+def check_moved(scenario: scenarios.Scenario, seed: int) -> int:
     """The trace is that of the scenario whose happenings are closer; how often time was cut."""
     events, elided = lived(scenario, seed)
     cuts = cuts_of(events)
@@ -156,7 +153,7 @@ def test_drawn_worlds_are_those_of_happenings_closer_together(
             ),
         )
         for group in world.groups
-        if isinstance(group, ConsumerGroupSpec)
+        if isinstance(group, scenarios.ConsumerGroupSpec)
     )
     assert check_moved(msgspec.structs.replace(world, groups=named), seed)
 
@@ -167,7 +164,7 @@ def test_where_rhythms_divide_a_minute_the_trace_is_that_of_the_whole_run() -> N
         start_spread_ms=0,
         happening_spread_ms=0,
         down_percent=(100, 100),
-        latency=ConstantLatency(us=500),
+        latency=scenarios.ConstantLatency(us=500),
         pause_ms=(),
         calm_ms=30_000,
     )
@@ -175,11 +172,11 @@ def test_where_rhythms_divide_a_minute_the_trace_is_that_of_the_whole_run() -> N
         every_ms=1_200_000,
         deploys=3,
         variety=exact,
-        topics=(TopicSpec(name="orders", partitions=7, records_per_s=0),),
+        topics=(scenarios.TopicSpec(name="orders", partitions=7, records_per_s=0),),
         traces_work=False,
     )
     group = world.groups[0]
-    assert isinstance(group, ConsumerGroupSpec)
+    assert isinstance(group, scenarios.ConsumerGroupSpec)
     members = tuple(
         msgspec.structs.replace(each, processing=PerPoll(500), start_ms=number * 37)
         for number, each in enumerate(group.members)

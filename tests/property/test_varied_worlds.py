@@ -15,19 +15,8 @@ from hypothesis import strategies as st
 
 from coordinator_sim.replay.downtime import standstills
 from coordinator_sim.runs.holdings import holdings
+from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.sim.scenario import (
-    SHAPES,
-    ConnectGroupSpec,
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    Scenario,
-    TopicSpec,
-    Variety,
-    WorkerSpec,
-    rolling_bounce,
-    with_assignor,
-)
 from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines, rebalances_of
@@ -40,67 +29,71 @@ EVERY_MS = 30_000
 
 
 @st.composite
-def varieties(draw: st.DrawFn) -> Variety:
+def varieties(draw: st.DrawFn) -> scenarios.Variety:
     """Shapes, processing times, spreads and pauses, within what a group survives."""
     low_ms = draw(st.integers(1, 3_000))
-    return Variety(
+    return scenarios.Variety(
         start_spread_ms=draw(st.integers(0, 30_000)),
         happening_spread_ms=draw(st.integers(0, 5_000)),
-        processing=draw(st.sampled_from(sorted(SHAPES))),
+        processing=draw(st.sampled_from(sorted(scenarios.SHAPES))),
         processing_ms=(low_ms, low_ms + draw(st.integers(0, 3_000))),
-        pause_ms=draw(st.sampled_from((Variety().pause_ms, ()))),
+        pause_ms=draw(st.sampled_from((scenarios.Variety().pause_ms, ()))),
     )
 
 
 @st.composite
-def deploys(draw: st.DrawFn) -> Scenario:
+def deploys(draw: st.DrawFn) -> scenarios.Scenario:
     """A rolling deploy of three to six consumers with two to six partitions each."""
     names = tuple(f"consumer-{number}" for number in range(draw(st.integers(3, 6))))
     partitions = len(names) * draw(st.integers(2, 6))
-    return Scenario(
+    return scenarios.Scenario(
         name="drawn-deploy",
         title="Rolling deploy of a drawn group",
         story="Every member is restarted once.",
         duration_ms=60_000 + EVERY_MS * len(names),
-        topics=(TopicSpec(name="orders", partitions=partitions),),
+        topics=(scenarios.TopicSpec(name="orders", partitions=partitions),),
         groups=(
-            ConsumerGroupSpec(
+            scenarios.ConsumerGroupSpec(
                 group_id="orders-app",
                 topics=("orders",),
-                members=tuple(ConsumerSpec(name=name) for name in names),
+                members=tuple(scenarios.ConsumerSpec(name=name) for name in names),
             ),
         ),
-        happenings=rolling_bounce(names, first_at_ms=30_000, every_ms=EVERY_MS, down_ms=8_000),
+        happenings=scenarios.rolling_bounce(
+            names, first_at_ms=30_000, every_ms=EVERY_MS, down_ms=8_000
+        ),
     )
 
 
 @st.composite
-def connect_deploys(draw: st.DrawFn) -> Scenario:
+def connect_deploys(draw: st.DrawFn) -> scenarios.Scenario:
     """A rolling deploy of three or four workers, with or without the scheduled delay."""
     names = tuple(f"worker-{number}" for number in range(draw(st.integers(3, 4))))
     tasks = len(names) * draw(st.integers(1, 4))
     delay_ms = draw(st.sampled_from(("0", "10000", "300000")))
-    return Scenario(
+    return scenarios.Scenario(
         name="drawn-connect-deploy",
         title="Rolling deploy of a drawn cluster",
         story="Every worker is restarted once.",
         duration_ms=90_000 + EVERY_MS * len(names),
         groups=(
-            ConnectGroupSpec(
+            scenarios.ConnectGroupSpec(
                 group_id="connect-cluster",
-                workers=tuple(WorkerSpec(name=name) for name in names),
+                workers=tuple(scenarios.WorkerSpec(name=name) for name in names),
                 connectors={"jdbc": tasks, "s3": tasks},
                 settings={"scheduled.rebalance.max.delay.ms": delay_ms},
             ),
         ),
-        happenings=rolling_bounce(names, first_at_ms=60_000, every_ms=EVERY_MS, down_ms=8_000),
+        happenings=scenarios.rolling_bounce(
+            names, first_at_ms=60_000, every_ms=EVERY_MS, down_ms=8_000
+        ),
     )
 
 
-def played(scenario: Scenario, choice: str, seed: int) -> list[TraceEvent]:
+def played(scenario: scenarios.Scenario, choice: str, seed: int) -> list[TraceEvent]:
     """The events of one world under one assignor or protocol."""
     recorder = MemoryRecorder()
-    run_scenario(with_assignor(scenario, choice), seed=seed, recorder=recorder)
+    run_scenario(scenarios.with_assignor(scenario, choice), seed=seed, recorder=recorder)
     return recorder.events
 
 
@@ -133,7 +126,7 @@ def is_to_stay(events: Sequence[TraceEvent], member_id: str, at_us: int) -> bool
 
 def test_an_eager_group_is_made_to_stop() -> None:
     """The check sees it: members that stay let go of everything, and nobody works."""
-    world = with_variety(scenario_named("consumer-rolling-deploy"), Variety())
+    world = with_variety(scenario_named("consumer-rolling-deploy"), scenarios.Variety())
     assert forced_stops(played(world, "sticky", 0))
     assert not forced_stops(played(world, "cooperative-sticky", 0))
 
@@ -142,7 +135,7 @@ def test_an_eager_group_is_made_to_stop() -> None:
 @settings(deadline=None)
 @given(deploy=deploys(), variety=varieties(), seed=SEEDS)
 def test_cooperative_consumers_stop_only_by_losing_who_had_the_work(
-    deploy: Scenario, variety: Variety, seed: int
+    deploy: scenarios.Scenario, variety: scenarios.Variety, seed: int
 ) -> None:
     """No member that stays is made to stop everything.
 
@@ -157,7 +150,7 @@ def test_cooperative_consumers_stop_only_by_losing_who_had_the_work(
 @settings(deadline=None)
 @given(deploy=connect_deploys(), variety=varieties(), seed=SEEDS)
 def test_incremental_workers_stop_only_by_losing_who_had_the_work(
-    deploy: Scenario, variety: Variety, seed: int
+    deploy: scenarios.Scenario, variety: scenarios.Variety, seed: int
 ) -> None:
     """Whatever the scheduled delay, no worker that stays is made to stop everything."""
     world = with_variety(deploy, variety)

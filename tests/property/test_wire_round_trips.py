@@ -15,18 +15,14 @@ from coordinator_sim.harness.kafka_json import (
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.steps import finished
-from coordinator_sim.messages import catalogue
-from coordinator_sim.messages.codec import frames
-from coordinator_sim.messages.codec.answers import understood
-from coordinator_sim.messages.codec.compiler import response_steps
-from coordinator_sim.messages.requests import GROUP_APIS
-from coordinator_sim.messages.schema import Kind, Layout, VersionField
+from coordinator_sim.messages import catalogue, requests, schema
+from coordinator_sim.messages.codec import answers, compiler, frames
 from coordinator_sim_conformance import field_frames
 
 pytestmark = pytest.mark.property
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-BITS = {Kind.INT8: 8, Kind.INT16: 16, Kind.INT32: 32, Kind.INT64: 64}
+BITS = {schema.Kind.INT8: 8, schema.Kind.INT16: 16, schema.Kind.INT32: 32, schema.Kind.INT64: 64}
 
 
 def integers(bits: int) -> st.SearchStrategy[int]:
@@ -34,19 +30,19 @@ def integers(bits: int) -> st.SearchStrategy[int]:
     return st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
-SIMPLE: dict[Kind, st.SearchStrategy[Any]] = {
-    Kind.BOOLEAN: st.booleans(),
-    Kind.STRING: TEXT,
-    Kind.BYTES: st.binary(max_size=12),
-    Kind.UUID: st.binary(min_size=16, max_size=16),
-    Kind.FLOAT64: st.floats(allow_nan=False),
+SIMPLE: dict[schema.Kind, st.SearchStrategy[Any]] = {
+    schema.Kind.BOOLEAN: st.booleans(),
+    schema.Kind.STRING: TEXT,
+    schema.Kind.BYTES: st.binary(max_size=12),
+    schema.Kind.UUID: st.binary(min_size=16, max_size=16),
+    schema.Kind.FLOAT64: st.floats(allow_nan=False),
     **{kind: integers(bits) for kind, bits in BITS.items()},
-    Kind.UINT16: st.integers(0, (1 << 16) - 1),
+    schema.Kind.UINT16: st.integers(0, (1 << 16) - 1),
 }
 ERRORS = st.sampled_from([int(error) for error in ErrorCode])
 
 
-def values(each: VersionField) -> st.SearchStrategy[Any]:
+def values(each: schema.VersionField) -> st.SearchStrategy[Any]:
     """What a field may hold."""
     field = each.field
     if field.is_error_code:
@@ -62,7 +58,7 @@ def values(each: VersionField) -> st.SearchStrategy[Any]:
     return st.none() | drawn if each.is_nullable else drawn
 
 
-def fields(layout: Layout) -> st.SearchStrategy[field_frames.Fields]:
+def fields(layout: schema.Layout) -> st.SearchStrategy[field_frames.Fields]:
     """A struct with every field of its version."""
     return st.fixed_dictionaries({each.field.name: values(each) for each in layout.present})
 
@@ -70,7 +66,7 @@ def fields(layout: Layout) -> st.SearchStrategy[field_frames.Fields]:
 @st.composite
 def apis(draw: st.DrawFn) -> tuple[ApiKey, int]:
     """A group API and one of its versions."""
-    api = draw(st.sampled_from(GROUP_APIS))
+    api = draw(st.sampled_from(requests.GROUP_APIS))
     return api, draw(st.integers(catalogue.oldest_version(api), catalogue.newest_version(api)))
 
 
@@ -101,7 +97,7 @@ def test_responses_survive(
     drawn = data.draw(fields(catalogue.layout_of(key, version, response=False)))
     asked = field_frames.message_from(key, version, drawn, response=False)
     said = data.draw(fields(catalogue.layout_of(key, version, response=True)))
-    response = understood(
+    response = answers.understood(
         field_frames.message_from(key, version, said, response=True), version, asked
     )
     if key in (ApiKey.JOIN_GROUP, ApiKey.FIND_COORDINATOR):
@@ -133,4 +129,4 @@ def test_fields_survive(
     answer = field_frames.response_frame(api, version, correlation_id, said)
     assert field_frames.read_response_frame(api, version, answer) == (correlation_id, said)
     message = field_frames.message_from(api, version, said, response=True)
-    assert finished(response_steps(api, version)(correlation_id, message)) == answer
+    assert finished(compiler.response_steps(api, version)(correlation_id, message)) == answer

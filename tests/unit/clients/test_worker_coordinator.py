@@ -6,10 +6,7 @@ from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.generation import MemberState
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import ConnectorTaskId
-from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
-from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponseMember
-from coordinator_sim.messages.leave_group import LeaveGroupRequest
-from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim.messages import find_coordinator, join_group, leave_group, sync_group
 from coordinator_sim_conformance.client_cases.bench import COORDINATOR, MEMBER, Bench
 from coordinator_sim_conformance.client_cases.worker_port_bench import WorkerPortBench, make_worker
 
@@ -48,7 +45,7 @@ def test_leader_knows_the_owners_of_the_work() -> None:
     assert given["m1"].tasks == (X0,)
     assert {each.config_offset for each in given.values()} == {1}
     assert worker.port.owner_url("x") is None
-    worker.sync(worker.sent(SyncGroupRequest)[-1].assignments[0].assignment)
+    worker.sync(worker.sent(sync_group.SyncGroupRequest)[-1].assignments[0].assignment)
     assert worker.port.is_leader
     assert worker.port.owner_url("x") == "http://0/"
     assert worker.port.owner_url(X0) == "http://1/"
@@ -64,7 +61,7 @@ def test_busy_herder_leaves() -> None:
     worker.run(20_000)
 
     assert worker.callbacks[-1].kind is CallbackKind.POLL_TIMEOUT
-    assert worker.sent(LeaveGroupRequest)[0].members[0].reason == (
+    assert worker.sent(leave_group.LeaveGroupRequest)[0].members[0].reason == (
         "worker poll timeout has expired."
     )
     assert worker.port.state is MemberState.UNJOINED
@@ -79,7 +76,7 @@ def test_blob_that_does_not_parse_ends_the_poll() -> None:
     assert worker.returned == ["KafkaException"]
 
     leader = _polled()
-    unreadable = JoinGroupResponseMember(MEMBER, None, b"\0")
+    unreadable = join_group.JoinGroupResponseMember(MEMBER, None, b"\0")
     leader.join(protocol_name="sessioned", leader=MEMBER, members=(unreadable,))
     assert leader.returned == ["KafkaException"]
 
@@ -124,10 +121,10 @@ def test_worker_that_leaves_joins_again_at_its_next_poll() -> None:
     worker = _polled(0)
     worker.follow()
     worker.do(worker.port.leave_group("taking too long to read the log", 0))
-    assert len(worker.sent(LeaveGroupRequest)) == 1
+    assert len(worker.sent(leave_group.LeaveGroupRequest)) == 1
     worker.poll()
 
-    assert [join.member_id for join in worker.sent(JoinGroupRequest)] == ["", ""]
+    assert [join.member_id for join in worker.sent(join_group.JoinGroupRequest)] == ["", ""]
 
 
 def test_fatal_heartbeat_error_is_thrown_after_the_next_join() -> None:
@@ -171,7 +168,7 @@ def test_herder_that_fails_to_stop_unreachable_work_ends_its_poll() -> None:
     worker = _polled()
     worker.follow(connectors=("x",))
     worker.outcomes[CallbackKind.WORK_REVOKED] = "ConnectException"
-    worker.automatic.discard(FindCoordinatorRequest)
+    worker.automatic.discard(find_coordinator.FindCoordinatorRequest)
     worker.do(worker.port.on_disconnected(COORDINATOR, 0))
     worker.run(10_000)
 

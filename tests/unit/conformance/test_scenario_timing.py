@@ -1,50 +1,36 @@
 """What a scenario says of how long its groups may take."""
 
-from coordinator_sim.sim.scenario import (
-    ConnectGroupSpec,
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    DelayResponse,
-    DropResponse,
-    Happening,
-    LagConfigTopic,
-    NetworkSpec,
-    PauseMember,
-    RestartMember,
-    Scenario,
-    TopicSpec,
-    UniformLatency,
-    Variety,
-    WorkerSpec,
-)
+from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim_conformance import scenario_timing
 from coordinator_sim_conformance.bounds import convergence_bound_ms
 from coordinator_sim_scenarios.catalog import scenario_named
 
 
-def scenario(*happenings: Happening) -> Scenario:
+def scenario(*happenings: scenarios.Happening) -> scenarios.Scenario:
     """Two consumers, one of them slower to be given up, and one Connect worker."""
-    return Scenario(
+    return scenarios.Scenario(
         name="timed",
         title="Timed",
         story="Nothing much.",
         duration_ms=60_000,
-        topics=(TopicSpec(name="orders", partitions=1),),
+        topics=(scenarios.TopicSpec(name="orders", partitions=1),),
         groups=(
-            ConsumerGroupSpec(
+            scenarios.ConsumerGroupSpec(
                 group_id="orders-app",
                 topics=("orders",),
                 members=(
-                    ConsumerSpec(name="one", processing_ms=700, callback_ms=40),
-                    ConsumerSpec(name="two", settings={"session.timeout.ms": "50000"}),
+                    scenarios.ConsumerSpec(name="one", processing_ms=700, callback_ms=40),
+                    scenarios.ConsumerSpec(name="two", settings={"session.timeout.ms": "50000"}),
                 ),
                 settings={"max.poll.interval.ms": "90000", "session.timeout.ms": "8000"},
             ),
-            ConnectGroupSpec(group_id="cluster", workers=(WorkerSpec(name="worker"),)),
+            scenarios.ConnectGroupSpec(
+                group_id="cluster", workers=(scenarios.WorkerSpec(name="worker"),)
+            ),
         ),
         broker_settings={"group.initial.rebalance.delay.ms": "0"},
-        network=NetworkSpec(latency=UniformLatency(100, 2_000)),
+        network=scenarios.NetworkSpec(latency=scenarios.UniformLatency(100, 2_000)),
         happenings=happenings,
     )
 
@@ -72,15 +58,15 @@ def test_worker_timing_has_connects_defaults() -> None:
 
 def test_responses_yet_to_be_lost_count() -> None:
     """Each of them may hit at a bad moment after the last happening."""
-    lost = DropResponse(at_ms=0, member="one", api="JOIN_GROUP", count=2)
+    lost = scenarios.DropResponse(at_ms=0, member="one", api="JOIN_GROUP", count=2)
 
     assert scenario_timing.timings_of(scenario(lost))["orders-app"].lost_response_count == 2
 
 
 def test_late_responses_and_unread_configurations_are_waited_for() -> None:
     """A late response may be as good as lost, and a worker sleeps before it reads again."""
-    late = DelayResponse(at_ms=5_000, member="one", api="HEARTBEAT", by_ms=1_000, count=2)
-    lag = LagConfigTopic(at_ms=5_000, member="worker", for_ms=1_000)
+    late = scenarios.DelayResponse(at_ms=5_000, member="one", api="HEARTBEAT", by_ms=1_000, count=2)
+    lag = scenarios.LagConfigTopic(at_ms=5_000, member="worker", for_ms=1_000)
 
     assert scenario_timing.timings_of(scenario(late))["orders-app"].lost_response_count == 2
     assert scenario_timing.calm_from_ms(scenario(late)) == 6_000 + 2 * 1_000
@@ -90,7 +76,7 @@ def test_late_responses_and_unread_configurations_are_waited_for() -> None:
 def test_settings_of_a_restart_count() -> None:
     """The new process may be slower to be given up than all others."""
     settings = {"session.timeout.ms": "70000"}
-    restart = RestartMember(at_ms=0, member="one", down_ms=1, settings=settings)
+    restart = scenarios.RestartMember(at_ms=0, member="one", down_ms=1, settings=settings)
 
     assert scenario_timing.timings_of(scenario(restart))["orders-app"].session_timeout_ms == 70_000
 
@@ -98,8 +84,8 @@ def test_settings_of_a_restart_count() -> None:
 def test_calm_begins_when_queued_faults_are_over() -> None:
     """A pause may begin late, so its length counts twice."""
     happenings = (
-        PauseMember(at_ms=10_000, member="one", for_ms=5_000),
-        RestartMember(at_ms=11_000, member="two", down_ms=1_000),
+        scenarios.PauseMember(at_ms=10_000, member="one", for_ms=5_000),
+        scenarios.RestartMember(at_ms=11_000, member="two", down_ms=1_000),
     )
 
     assert scenario_timing.calm_from_ms(scenario()) == 0
@@ -119,5 +105,5 @@ def test_calm_lasts_longer_than_every_bound() -> None:
 
 def test_a_varied_world_is_never_calm() -> None:
     """Garbage collections go on to its end, so nothing is claimed of when it comes to rest."""
-    varied = with_variety(scenario_named("member-crash"), Variety())
+    varied = with_variety(scenario_named("member-crash"), scenarios.Variety())
     assert scenario_timing.calm_from_ms(varied) == varied.duration_ms

@@ -6,10 +6,7 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.seeded_ids import SeededIds
-from coordinator_sim.messages import offset_commit
-from coordinator_sim.messages.group_records import OffsetCommitValue
-from coordinator_sim.messages.records import LogBatch
-from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim.messages import group_records, offset_commit, records, schema
 
 TOPIC_ID = bytes(15) + b"\x01"
 
@@ -24,8 +21,8 @@ def make(profile: str) -> GroupCoordinator:
 
 
 def commit(
-    coordinator: GroupCoordinator, *partitions: int, topic_id: bytes = ZERO_UUID
-) -> tuple[LogBatch, list[int]]:
+    coordinator: GroupCoordinator, *partitions: int, topic_id: bytes = schema.ZERO_UUID
+) -> tuple[records.LogBatch, list[int]]:
     """Commit offsets of t; the batch, and the partitions of the answer that have no error."""
     entries = tuple(offset_commit.OffsetCommitRequestPartition(index, 1) for index in partitions)
     topic = offset_commit.OffsetCommitRequestTopic("t", partitions=entries, topic_id=topic_id)
@@ -48,15 +45,15 @@ def stored_id(profile: str, topic_id: bytes) -> bytes:
     """The topic id in the record of a commit."""
     batch, _ = commit(make(profile), 0, topic_id=topic_id)
     value = batch.records[0].value
-    assert isinstance(value, OffsetCommitValue)
+    assert isinstance(value, group_records.OffsetCommitValue)
     return value.topic_id
 
 
 def test_a_record_has_a_topic_id_if_it_is_known_and_there_is_room_for_it() -> None:
     """Values of version 4 hold one; an id of zeros is none."""
     assert stored_id("4.4", TOPIC_ID) == TOPIC_ID
-    assert stored_id("4.4", ZERO_UUID) == ZERO_UUID
-    assert stored_id("4.0", TOPIC_ID) == ZERO_UUID
+    assert stored_id("4.4", schema.ZERO_UUID) == schema.ZERO_UUID
+    assert stored_id("4.0", TOPIC_ID) == schema.ZERO_UUID
 
 
 def test_an_offset_without_a_topic_id_goes_with_any_topic_of_its_name() -> None:

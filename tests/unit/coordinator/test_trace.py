@@ -7,11 +7,8 @@ import pytest
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness, Step
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.messages import join_group
-from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
-from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
-from coordinator_sim.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from coordinator_sim.messages.records import LogBatch
+from coordinator_sim.messages import delete_groups, group_records, join_group, leave_group
+from coordinator_sim.messages import records as record_bytes
 from coordinator_sim.messages.records import LogRecord as Record
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_conformance.differ.programs import Program
@@ -90,13 +87,13 @@ def test_a_leaver_whose_instance_has_another_id_is_told_and_a_stranger_is_not(pr
 
 def offset_record(partition: int) -> Record:
     """An offset of group g."""
-    value = OffsetCommitValue(offset=5, commit_timestamp=0)
-    return Record(OffsetCommitKey("g", "t", partition), value, 3)
+    value = group_records.OffsetCommitValue(offset=5, commit_timestamp=0)
+    return Record(group_records.OffsetCommitKey("g", "t", partition), value, 3)
 
 
-def stored(records: tuple[Record, ...]) -> LogBatch:
+def stored(records: tuple[Record, ...]) -> record_bytes.LogBatch:
     """A batch at the beginning of partition 0."""
-    return LogBatch(partition=0, base_offset=0, timestamp_ms=0, records=records)
+    return record_bytes.LogBatch(partition=0, base_offset=0, timestamp_ms=0, records=records)
 
 
 @BOTH
@@ -250,8 +247,8 @@ def test_scala_gives_each_leavers_reason(reason: str | None, shown: str) -> None
     """Removals are followed by a rebalance each, for the reason that the member gave."""
     group = GroupDriver(prompt("3.9"))
     _, follower = group.stable(2)
-    request = LeaveGroupRequest(
-        group_id="g", members=(MemberIdentity(member_id=follower, reason=reason),)
+    request = leave_group.LeaveGroupRequest(
+        group_id="g", members=(leave_group.MemberIdentity(member_id=follower, reason=reason),)
     )
     step = group.harness.call(request, api_version=5)
     (begun,) = told(step, Event.PREPARE_REBALANCE)
@@ -274,7 +271,7 @@ def test_a_group_that_is_deleted_dies_once(profile: str) -> None:
     """Whoever told the cause does not tell the step of states again; its offsets are counted."""
     world = prompt(profile)
     GroupDriver(world).commit(1)
-    step = world.call(DeleteGroupsRequest(groups_names=("g",)), api_version=2)
+    step = world.call(delete_groups.DeleteGroupsRequest(groups_names=("g",)), api_version=2)
     assert len(told(step, Event.GROUP_DEAD)) == 1
     (deleted,) = told(step, Event.LIFECYCLE)
     assert deleted.attrs == {"groups": "g", "offsets": "1"}

@@ -5,13 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.sim.scenario import (
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    CrashMember,
-    Scenario,
-    TopicSpec,
-)
+from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.scenario.files import load_scenario
 from coordinator_sim_conformance.broken.histories import BROKEN, broken_history
 from coordinator_sim_conformance.checkers import check_all
@@ -21,17 +15,17 @@ from coordinator_sim_scenarios.stories import scenario_story
 RunPytest = Callable[..., tuple[int, str]]
 
 
-def world() -> Scenario:
+def world() -> scenarios.Scenario:
     """Two consumers, one of which crashes."""
-    members = tuple(ConsumerSpec(name=f"consumer-{number}") for number in (1, 2))
-    return Scenario(
+    members = tuple(scenarios.ConsumerSpec(name=f"consumer-{number}") for number in (1, 2))
+    return scenarios.Scenario(
         name="own",
         title="",
         story="",
         duration_ms=30_000,
-        topics=(TopicSpec(name="orders", partitions=4),),
-        groups=(ConsumerGroupSpec(group_id="app", topics=("orders",), members=members),),
-        happenings=(CrashMember(at_ms=20_000, member="consumer-2"),),
+        topics=(scenarios.TopicSpec(name="orders", partitions=4),),
+        groups=(scenarios.ConsumerGroupSpec(group_id="app", topics=("orders",), members=members),),
+        happenings=(scenarios.CrashMember(at_ms=20_000, member="consumer-2"),),
     )
 
 

@@ -4,20 +4,8 @@ import pytest
 
 from coordinator_sim.clock.clock import TRUE, WallClock
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
+from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.runner import RunResult, run_scenario
-from coordinator_sim.sim.scenario import (
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    CrashBroker,
-    Happening,
-    MoveCoordinator,
-    PauseMember,
-    Scenario,
-    SetClock,
-    StartMember,
-    StopMember,
-    TopicSpec,
-)
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_conformance.checkers import check_all
@@ -31,10 +19,10 @@ WEEK_MS = 7 * 24 * 3_600_000
 
 
 def run(
-    *happenings: Happening, profile: str = "4.4", linger_ms: str = "0"
+    *happenings: scenarios.Happening, profile: str = "4.4", linger_ms: str = "0"
 ) -> tuple[list[TraceEvent], RunResult]:
     """A minute of a consumer that commits every five seconds, with a look for old offsets in it."""
-    scenario = Scenario(
+    scenario = scenarios.Scenario(
         name="clocks",
         title="Clocks of brokers",
         story="",
@@ -44,13 +32,13 @@ def run(
             "offsets.retention.check.interval.ms": "7000",
             "group.coordinator.append.linger.ms": linger_ms,
         },
-        topics=(TopicSpec(name="orders", partitions=1),),
+        topics=(scenarios.TopicSpec(name="orders", partitions=1),),
         groups=(
-            ConsumerGroupSpec(
+            scenarios.ConsumerGroupSpec(
                 group_id="g",
                 topics=("orders",),
                 settings={"session.timeout.ms": "10000"},
-                members=(ConsumerSpec(name="a"),),
+                members=(scenarios.ConsumerSpec(name="a"),),
             ),
         ),
         happenings=happenings,
@@ -61,9 +49,9 @@ def run(
     return list(recorder.events), result
 
 
-def ahead(by_ms: int, drift_ppm: int = 0) -> Happening:
+def ahead(by_ms: int, drift_ppm: int = 0) -> scenarios.Happening:
     """The coordinator's clock at 20 s."""
-    return SetClock(at_ms=20_000, broker=COORDINATOR, skew_ms=by_ms, drift_ppm=drift_ppm)
+    return scenarios.SetClock(at_ms=20_000, broker=COORDINATOR, skew_ms=by_ms, drift_ppm=drift_ppm)
 
 
 def stamps(result: RunResult) -> list[int]:
@@ -112,9 +100,9 @@ def test_a_clock_that_is_a_week_ahead_forgets_the_offsets_of_a_group_that_is_awa
 ) -> None:
     """The next look finds them old; the consumer that comes back reads all once more."""
     events, _ = run(
-        StopMember(at_ms=19_000, member="a"),
+        scenarios.StopMember(at_ms=19_000, member="a"),
         ahead(WEEK_MS + 1_000),
-        StartMember(at_ms=40_000, member="a"),
+        scenarios.StartMember(at_ms=40_000, member="a"),
         profile=profile,
     )
 
@@ -135,8 +123,8 @@ def test_the_clock_of_a_machine_outlives_the_process_of_its_broker() -> None:
     """A broker that comes back stamps as before, and one that takes over by its own clock."""
     _, result = run(
         ahead(3_600_000),
-        CrashBroker(at_ms=25_000, broker=COORDINATOR, for_ms=5_000),
-        MoveCoordinator(at_ms=40_000, group_id="g", to_broker=COORDINATOR),
+        scenarios.CrashBroker(at_ms=25_000, broker=COORDINATOR, for_ms=5_000),
+        scenarios.MoveCoordinator(at_ms=40_000, group_id="g", to_broker=COORDINATOR),
     )
 
     hours = [stamp // 3_600_000 for stamp in stamps(result)]
@@ -146,7 +134,7 @@ def test_the_clock_of_a_machine_outlives_the_process_of_its_broker() -> None:
 
 def test_sessions_end_in_true_time() -> None:
     """A silent member is removed when it would be by a clock that is right."""
-    pause = PauseMember(at_ms=30_000, member="a", for_ms=15_000)
+    pause = scenarios.PauseMember(at_ms=30_000, member="a", for_ms=15_000)
     right, wrong = (run(pause)[0], run(pause, ahead(3_600_000, drift_ppm=500_000))[0])
 
     (in_time, as_well) = (

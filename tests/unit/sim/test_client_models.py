@@ -1,18 +1,8 @@
 import pytest
 
 from coordinator_sim.errors import ScenarioError
+from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.sim.scenario import (
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    CrashBroker,
-    Happening,
-    MoveCoordinator,
-    Scenario,
-    SlowPoll,
-    StopMember,
-    TopicSpec,
-)
 from coordinator_sim.sim.scenario.work import CommitPolicy
 from coordinator_sim.sim.scenario.world import Client
 from coordinator_sim.trace.events import Event, TraceEvent
@@ -22,17 +12,19 @@ MODELS: tuple[Client, ...] = ("librdkafka", "franz-go")
 
 
 def world(
-    *members: ConsumerSpec, happenings: tuple[Happening, ...] = (), assignor: str = "range"
-) -> Scenario:
+    *members: scenarios.ConsumerSpec,
+    happenings: tuple[scenarios.Happening, ...] = (),
+    assignor: str = "range",
+) -> scenarios.Scenario:
     """A group of consumers of one topic, a minute long."""
-    return Scenario(
+    return scenarios.Scenario(
         name="models",
         title="Models of clients",
         story="Consumers of different clients share a group.",
         duration_ms=60_000,
-        topics=(TopicSpec(name="orders", partitions=6),),
+        topics=(scenarios.TopicSpec(name="orders", partitions=6),),
         groups=(
-            ConsumerGroupSpec(
+            scenarios.ConsumerGroupSpec(
                 group_id="readers",
                 topics=("orders",),
                 assignors=(assignor,),
@@ -44,7 +36,7 @@ def world(
     )
 
 
-def run(scenario: Scenario) -> list[TraceEvent]:
+def run(scenario: scenarios.Scenario) -> list[TraceEvent]:
     """The events of a run."""
     recorder = MemoryRecorder()
     run_scenario(scenario, recorder=recorder)
@@ -62,12 +54,12 @@ def test_a_model_shares_a_group_with_java(model: Client, assignor: str) -> None:
     """Both own half of the topic, whoever leads; nobody fails, and both leave in the end."""
     events = run(
         world(
-            ConsumerSpec(name="model", client=model),
-            ConsumerSpec(name="java", start_ms=10_000),
+            scenarios.ConsumerSpec(name="model", client=model),
+            scenarios.ConsumerSpec(name="java", start_ms=10_000),
             assignor=assignor,
             happenings=(
-                StopMember(at_ms=40_000, member="model"),
-                StopMember(at_ms=50_000, member="java"),
+                scenarios.StopMember(at_ms=40_000, member="model"),
+                scenarios.StopMember(at_ms=50_000, member="java"),
             ),
         )
     )
@@ -87,8 +79,8 @@ def test_a_model_survives_a_move_and_a_crash_of_its_coordinator(model: Client) -
     """The member finds the new coordinator and keeps its generation, without a rebalance."""
     events = run(
         world(
-            ConsumerSpec(name="model", client=model),
-            happenings=(MoveCoordinator(at_ms=20_000, group_id="readers"),),
+            scenarios.ConsumerSpec(name="model", client=model),
+            happenings=(scenarios.MoveCoordinator(at_ms=20_000, group_id="readers"),),
         )
     )
     assert len(of(events, Event.JOIN_COMPLETE)) == 1
@@ -96,8 +88,8 @@ def test_a_model_survives_a_move_and_a_crash_of_its_coordinator(model: Client) -
 
     events = run(
         world(
-            ConsumerSpec(name="model", client=model),
-            happenings=(CrashBroker(at_ms=20_000, broker=3, for_ms=10_000),),
+            scenarios.ConsumerSpec(name="model", client=model),
+            happenings=(scenarios.CrashBroker(at_ms=20_000, broker=3, for_ms=10_000),),
         )
     )
     assert of(events, Event.MEMBER_FAILED) == []
@@ -110,8 +102,8 @@ def test_an_application_on_a_model_commits_by_its_policy(model: Client, when: st
     policy = CommitPolicy(when=when)  # type: ignore[arg-type] # one of the moments
     events = run(
         world(
-            ConsumerSpec(name="model", client=model, commits=policy),
-            happenings=(StopMember(at_ms=40_000, member="model"),),
+            scenarios.ConsumerSpec(name="model", client=model, commits=policy),
+            happenings=(scenarios.StopMember(at_ms=40_000, member="model"),),
         )
     )
 
@@ -123,8 +115,8 @@ def test_librdkafka_leaves_when_its_application_does_not_poll() -> None:
     """A member leaves half a second after max.poll.interval.ms at most, and rejoins on a poll."""
     events = run(
         world(
-            ConsumerSpec(name="model", client="librdkafka"),
-            happenings=(SlowPoll(at_ms=20_000, member="model", for_ms=12_000),),
+            scenarios.ConsumerSpec(name="model", client="librdkafka"),
+            happenings=(scenarios.SlowPoll(at_ms=20_000, member="model", for_ms=12_000),),
         )
     )
 
@@ -136,4 +128,4 @@ def test_librdkafka_leaves_when_its_application_does_not_poll() -> None:
 def test_librdkafka_is_refused_assignors_that_it_would_refuse() -> None:
     """A scenario says so before it runs."""
     with pytest.raises(ScenarioError, match="librdkafka has no `sticky`"):
-        world(ConsumerSpec(name="model", client="librdkafka"), assignor="sticky")
+        world(scenarios.ConsumerSpec(name="model", client="librdkafka"), assignor="sticky")

@@ -4,23 +4,8 @@ import msgspec
 import pytest
 
 from coordinator_sim.errors import ScenarioError
+from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.sim.scenario import (
-    CommitPolicy,
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    CrashMember,
-    Happening,
-    PauseMember,
-    PerPoll,
-    PerRecord,
-    ProcessingLaw,
-    RestartMember,
-    Scenario,
-    StopMember,
-    TablePerRecord,
-    TopicSpec,
-)
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.work import WorkCount, count_work
@@ -30,26 +15,27 @@ PARTITIONS = 4
 
 
 def scenario(
-    *happenings: Happening,
-    commits: CommitPolicy = CommitPolicy(),  # noqa: B008 - frozen
-    processing: ProcessingLaw | None = None,
+    *happenings: scenarios.Happening,
+    commits: scenarios.CommitPolicy = scenarios.CommitPolicy(),  # noqa: B008 - frozen
+    processing: scenarios.ProcessingLaw | None = None,
     rate: int = RATE,
-) -> Scenario:
+) -> scenarios.Scenario:
     """Two consumers of four partitions for a virtual minute."""
-    return Scenario(
+    return scenarios.Scenario(
         name="work",
         title="Work",
         story="",
         duration_ms=60_000,
-        topics=(TopicSpec(name="orders", partitions=PARTITIONS, records_per_s=rate),),
+        topics=(scenarios.TopicSpec(name="orders", partitions=PARTITIONS, records_per_s=rate),),
         groups=(
-            ConsumerGroupSpec(
+            scenarios.ConsumerGroupSpec(
                 group_id="readers",
                 topics=("orders",),
                 assignors=("range",),
                 settings={"session.timeout.ms": "6000", "heartbeat.interval.ms": "2000"},
                 members=tuple(
-                    ConsumerSpec(name=name, commits=commits, processing=processing) for name in "ab"
+                    scenarios.ConsumerSpec(name=name, commits=commits, processing=processing)
+                    for name in "ab"
                 ),
             ),
         ),
@@ -58,14 +44,14 @@ def scenario(
     )
 
 
-def run(world: Scenario, *, seed: int = 0) -> list[TraceEvent]:
+def run(world: scenarios.Scenario, *, seed: int = 0) -> list[TraceEvent]:
     """The events of a run."""
     recorder = MemoryRecorder()
     run_scenario(world, seed=seed, recorder=recorder)
     return recorder.events
 
 
-def work(world: Scenario) -> WorkCount:
+def work(world: scenarios.Scenario) -> WorkCount:
     """What became of the records."""
     (counted,) = count_work(run(world))
     assert counted.processed - counted.duplicates + counted.gaps == counted.span
@@ -87,8 +73,8 @@ def commits_of(events: list[TraceEvent], client: str) -> list[int]:
 @pytest.mark.parametrize("when", ["auto", "sync", "async", "every"])
 def test_a_graceful_stop_repeats_nothing(when: str) -> None:
     """What was processed is committed before the partitions are given up."""
-    policy = CommitPolicy(when=when, records=70 if when == "every" else 0)  # type: ignore[arg-type]
-    counted = work(scenario(StopMember(at_ms=30_000, member="a"), commits=policy))
+    policy = scenarios.CommitPolicy(when=when, records=70 if when == "every" else 0)  # type: ignore[arg-type]
+    counted = work(scenario(scenarios.StopMember(at_ms=30_000, member="a"), commits=policy))
 
     assert (counted.duplicates, counted.gaps) == (0, 0)
     assert counted.partitions == PARTITIONS
@@ -96,7 +82,7 @@ def test_a_graceful_stop_repeats_nothing(when: str) -> None:
 
 def test_a_crash_repeats_what_was_processed_since_the_last_commit() -> None:
     """The trace's last commit and the stretch of the dead consumer tell the same number."""
-    events = run(scenario(CrashMember(at_ms=30_000, member="a")))
+    events = run(scenario(scenarios.CrashMember(at_ms=30_000, member="a")))
     counted = count_work(events)[0]
 
     reached = max(
@@ -111,9 +97,9 @@ def test_a_crash_repeats_what_was_processed_since_the_last_commit() -> None:
 
 def test_fewer_records_are_repeated_with_a_commit_after_each_poll() -> None:
     """At most one poll's records are between two commits."""
-    crash = CrashMember(at_ms=30_100, member="a")
+    crash = scenarios.CrashMember(at_ms=30_100, member="a")
     auto = work(scenario(crash))
-    each = work(scenario(crash, commits=CommitPolicy(when="sync")))
+    each = work(scenario(crash, commits=scenarios.CommitPolicy(when="sync")))
 
     assert each.duplicates < auto.duplicates
 
@@ -122,9 +108,9 @@ def test_a_commit_every_n_records_bounds_what_is_repeated() -> None:
     """Not more than n records are processed again after a crash."""
     counted = work(
         scenario(
-            CrashMember(at_ms=30_100, member="a"),
-            commits=CommitPolicy(when="every", records=10),
-            processing=PerRecord(us=1_000),
+            scenarios.CrashMember(at_ms=30_100, member="a"),
+            commits=scenarios.CommitPolicy(when="every", records=10),
+            processing=scenarios.PerRecord(us=1_000),
         )
     )
 
@@ -135,8 +121,8 @@ def test_never_committing_repeats_everything() -> None:
     """The next owner begins at the beginning."""
     counted = work(
         scenario(
-            StopMember(at_ms=30_000, member="a"),
-            commits=CommitPolicy(when="never", on_revoke=False),
+            scenarios.StopMember(at_ms=30_000, member="a"),
+            commits=scenarios.CommitPolicy(when="never", on_revoke=False),
         )
     )
 
@@ -145,8 +131,8 @@ def test_never_committing_repeats_everything() -> None:
 
 def test_committing_on_revocation_alone_repeats_nothing_either() -> None:
     """Every handover in good order passes through the callback."""
-    policy = CommitPolicy(when="never", on_revoke=True)
-    counted = work(scenario(StopMember(at_ms=30_000, member="a"), commits=policy))
+    policy = scenarios.CommitPolicy(when="never", on_revoke=True)
+    counted = work(scenario(scenarios.StopMember(at_ms=30_000, member="a"), commits=policy))
 
     assert (counted.duplicates, counted.gaps) == (0, 0)
 
@@ -155,9 +141,9 @@ def test_committing_before_processing_skips_records_after_a_crash() -> None:
     """At most once: what was committed and not processed is lost, and nothing is repeated."""
     counted = work(
         scenario(
-            CrashMember(at_ms=30_100, member="a"),
-            commits=CommitPolicy(when="before"),
-            processing=PerRecord(us=4_500),
+            scenarios.CrashMember(at_ms=30_100, member="a"),
+            commits=scenarios.CommitPolicy(when="before"),
+            processing=scenarios.PerRecord(us=4_500),
         )
     )
 
@@ -167,7 +153,7 @@ def test_committing_before_processing_skips_records_after_a_crash() -> None:
 
 def test_a_frozen_zombie_and_its_successor_do_not_run_at_once() -> None:
     """A frozen process processes nothing; what it had in hand is processed again."""
-    counted = work(scenario(PauseMember(at_ms=30_000, member="a", for_ms=15_000)))
+    counted = work(scenario(scenarios.PauseMember(at_ms=30_000, member="a", for_ms=15_000)))
 
     assert counted.duplicates > 0
     assert counted.double_run_us < 1_000_000
@@ -179,10 +165,10 @@ def test_a_cooperative_handover_repeats_what_automatic_commits_leave_out(
 ) -> None:
     """What is read after the commit before the join is committed by a listener alone."""
     world = scenario(
-        commits=CommitPolicy(when=when, interval_ms=5_000)  # type: ignore[arg-type]
+        commits=scenarios.CommitPolicy(when=when, interval_ms=5_000)  # type: ignore[arg-type]
     )
     (group,) = world.groups
-    assert isinstance(group, ConsumerGroupSpec)
+    assert isinstance(group, scenarios.ConsumerGroupSpec)
     group = msgspec.structs.replace(
         group,
         assignors=("cooperative-sticky",),
@@ -196,7 +182,7 @@ def test_a_cooperative_handover_repeats_what_automatic_commits_leave_out(
 
 def test_lag_is_what_one_consumer_cannot_keep_up_with() -> None:
     """Two consumers of 5 ms a record serve 400 records a second of the 800 that come."""
-    counted = work(scenario(processing=PerRecord(us=5_000), rate=200))
+    counted = work(scenario(processing=scenarios.PerRecord(us=5_000), rate=200))
 
     expected = (4 * 200 - 2 * 200) * 60
     assert abs(counted.final_lag - expected) < 0.15 * expected
@@ -204,7 +190,7 @@ def test_lag_is_what_one_consumer_cannot_keep_up_with() -> None:
 
 def test_a_table_law_draws_its_times() -> None:
     """Two seeds give two histories, one seed one."""
-    world = scenario(processing=TablePerRecord((100, 1_000, 20_000)))
+    world = scenario(processing=scenarios.TablePerRecord((100, 1_000, 20_000)))
 
     assert run(world) == run(world)
     assert run(world) != run(world, seed=1)
@@ -212,7 +198,7 @@ def test_a_table_law_draws_its_times() -> None:
 
 def test_tracing_the_work_changes_nothing_else() -> None:
     """The events beside the stretches are the same with and without."""
-    world = scenario(RestartMember(at_ms=30_000, member="a", down_ms=2_000))
+    world = scenario(scenarios.RestartMember(at_ms=30_000, member="a", down_ms=2_000))
     silent = msgspec.structs.replace(world, traces_work=False)
     told = [e for e in run(world) if e.event is not Event.RECORDS_PROCESSED]
 
@@ -232,12 +218,15 @@ def test_a_long_ownership_is_a_stretch_a_minute() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"commits": CommitPolicy(when="every")}, "records=0 must be at least 1"),
-        ({"commits": CommitPolicy(when="sync", records=5)}, "read with when='every' alone"),
-        ({"processing": PerPoll(-1)}, "must be from 0"),
-        ({"processing": PerRecord(10**12)}, "must be from 0"),
-        ({"processing": TablePerRecord((5,))}, "at least two values"),
-        ({"processing": TablePerRecord((5, 4))}, "never descending"),
+        ({"commits": scenarios.CommitPolicy(when="every")}, "records=0 must be at least 1"),
+        (
+            {"commits": scenarios.CommitPolicy(when="sync", records=5)},
+            "read with when='every' alone",
+        ),
+        ({"processing": scenarios.PerPoll(-1)}, "must be from 0"),
+        ({"processing": scenarios.PerRecord(10**12)}, "must be from 0"),
+        ({"processing": scenarios.TablePerRecord((5,))}, "at least two values"),
+        ({"processing": scenarios.TablePerRecord((5, 4))}, "never descending"),
     ],
 )
 def test_impossible_work_is_refused(fields: dict[str, object], message: str) -> None:

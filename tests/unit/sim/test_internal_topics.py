@@ -4,13 +4,7 @@ import msgspec
 import pytest
 
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.sim.scenario import (
-    ConnectGroupSpec,
-    Scenario,
-    WorkerSpec,
-    scenario_from_json,
-    scenario_to_json,
-)
+from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.scenario.world import InternalTopicsSpec, OffsetHistory, TopicCosts
 
 
@@ -24,17 +18,19 @@ def history(*, offset_records: int = 0, exist: bool = True, **fields: float) -> 
     )
 
 
-def make_scenario(topics: InternalTopicsSpec, connectors: dict[str, int] | None = None) -> Scenario:
+def make_scenario(
+    topics: InternalTopicsSpec, connectors: dict[str, int] | None = None
+) -> scenarios.Scenario:
     """One worker in a cluster with such topics."""
-    return Scenario(
+    return scenarios.Scenario(
         name="small",
         title="A small world",
         story="Nothing happens.",
         duration_ms=1_000,
         groups=(
-            ConnectGroupSpec(
+            scenarios.ConnectGroupSpec(
                 group_id="g",
-                workers=(WorkerSpec(name="w"),),
+                workers=(scenarios.WorkerSpec(name="w"),),
                 connectors=connectors or {},
                 internal_topics=topics,
             ),
@@ -46,7 +42,7 @@ def test_they_are_part_of_the_file() -> None:
     """What was written is read again."""
     topics = InternalTopicsSpec(offset_records=5, offset_end=9, costs=TopicCosts(record_ns=1))
     scenario = make_scenario(topics)
-    assert scenario_from_json(scenario_to_json(scenario)) == scenario
+    assert scenarios.scenario_from_json(scenarios.scenario_to_json(scenario)) == scenario
 
 
 @pytest.mark.parametrize(

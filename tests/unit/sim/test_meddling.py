@@ -7,50 +7,38 @@ import msgspec
 import pytest
 
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.sim.scenario import (
-    AddConnector,
-    ConnectGroupSpec,
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    DelayResponse,
-    DuplicateResponse,
-    Happening,
-    HoldReplication,
-    LagConfigTopic,
-    MoveCoordinator,
-    ReorderResponses,
-    RestartMember,
-    Scenario,
-    StartMember,
-    TopicSpec,
-    WorkerSpec,
-)
 from coordinator_sim.sim.scenario.world import Client, with_member_settings
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 
 ENDS: Final = Event.LIFECYCLE
-READERS: Final = ConsumerGroupSpec(
+READERS: Final = scenarios.ConsumerGroupSpec(
     group_id="readers",
     topics=("orders",),
     assignors=("range",),
     settings={"session.timeout.ms": "10000"},
-    members=(ConsumerSpec(name="a"), ConsumerSpec(name="b")),
+    members=(scenarios.ConsumerSpec(name="a"), scenarios.ConsumerSpec(name="b")),
 )
-CLUSTER: Final = ConnectGroupSpec(
-    group_id="connect", connectors={"sink": 2}, workers=(WorkerSpec(name="w"), WorkerSpec(name="x"))
+CLUSTER: Final = scenarios.ConnectGroupSpec(
+    group_id="connect",
+    connectors={"sink": 2},
+    workers=(scenarios.WorkerSpec(name="w"), scenarios.WorkerSpec(name="x")),
 )
 
 
-def run(group: ConsumerGroupSpec | ConnectGroupSpec, *happenings: Happening) -> list[TraceEvent]:
+def run(
+    group: scenarios.ConsumerGroupSpec | scenarios.ConnectGroupSpec,
+    *happenings: scenarios.Happening,
+) -> list[TraceEvent]:
     """The events of one virtual minute."""
-    scenario = Scenario(
+    scenario = scenarios.Scenario(
         name="meddling",
         title="Meddling",
         story="",
         duration_ms=60_000,
-        topics=(TopicSpec(name="orders", partitions=4),),
+        topics=(scenarios.TopicSpec(name="orders", partitions=4),),
         groups=(group,),
         happenings=happenings,
     )
@@ -66,7 +54,9 @@ def of(events: Sequence[TraceEvent], event: Event, after_ms: int = 0) -> list[Tr
 
 def test_late_answer_delays_what_the_member_does_next() -> None:
     """The member joins with its id only when the answer that holds it has arrived."""
-    events = run(READERS, DelayResponse(at_ms=0, member="a", api="JOIN_GROUP", by_ms=4_000))
+    events = run(
+        READERS, scenarios.DelayResponse(at_ms=0, member="a", api="JOIN_GROUP", by_ms=4_000)
+    )
 
     given, joined = (
         min(e.ts_us for e in of(events, kind) if e.client_id == "a")
@@ -77,10 +67,10 @@ def test_late_answer_delays_what_the_member_does_next() -> None:
 
 def test_late_answer_to_a_role_reaches_whoever_has_it_then() -> None:
     """Both members join anew; only the answer to the leader is late, whoever that is."""
-    late = DelayResponse(
+    late = scenarios.DelayResponse(
         at_ms=20_000, group_id="readers", role="leader", api="JOIN_GROUP", by_ms=4_000
     )
-    events = run(READERS, late, RestartMember(at_ms=20_000, member="b", down_ms=100))
+    events = run(READERS, late, scenarios.RestartMember(at_ms=20_000, member="b", down_ms=100))
 
     (completed,) = of(events, Event.JOIN_COMPLETE, after_ms=20_000)
     synced = of(events, Event.SYNC_REQ, after_ms=20_000)
@@ -89,15 +79,15 @@ def test_late_answer_to_a_role_reaches_whoever_has_it_then() -> None:
     assert in_time[0].member_id != completed.leader_id
 
 
-def readers_of(client: Client) -> ConsumerGroupSpec:
+def readers_of(client: Client) -> scenarios.ConsumerGroupSpec:
     """The group with `a` of another kind of client."""
-    members = (ConsumerSpec(name="a", client=client), ConsumerSpec(name="b"))
+    members = (scenarios.ConsumerSpec(name="a", client=client), scenarios.ConsumerSpec(name="b"))
     return msgspec.structs.replace(READERS, members=members)
 
 
 def test_answer_that_comes_twice_ends_a_java_application() -> None:
     """Its poll raises what NetworkClient throws; it closes, leaves, and the other takes over."""
-    events = run(READERS, DuplicateResponse(at_ms=20_000, member="a", api="HEARTBEAT"))
+    events = run(READERS, scenarios.DuplicateResponse(at_ms=20_000, member="a", api="HEARTBEAT"))
 
     assert "poll raised IllegalStateException" in [e.reason_text for e in of(events, ENDS)]
     (left,) = of(events, Event.MEMBER_LEFT)
@@ -108,7 +98,7 @@ def test_answer_that_comes_twice_ends_a_java_application() -> None:
 
 def test_answer_that_comes_twice_ends_a_connect_worker() -> None:
     """The exception escapes the herder's tick, as every one does that is no WakeupException."""
-    events = run(CLUSTER, DuplicateResponse(at_ms=20_000, member="x", api="HEARTBEAT"))
+    events = run(CLUSTER, scenarios.DuplicateResponse(at_ms=20_000, member="x", api="HEARTBEAT"))
 
     assert "died of IllegalStateException" in [e.reason_text for e in of(events, ENDS)]
     assert of(events, Event.GROUP_STABLE, after_ms=20_000)
@@ -118,11 +108,13 @@ def test_answer_that_comes_twice_ends_a_connect_worker() -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        DuplicateResponse(at_ms=20_000, member="a", api="HEARTBEAT", count=3),
-        ReorderResponses(at_ms=20_000, member="a", api="HEARTBEAT", within_ms=4_000),
+        scenarios.DuplicateResponse(at_ms=20_000, member="a", api="HEARTBEAT", count=3),
+        scenarios.ReorderResponses(at_ms=20_000, member="a", api="HEARTBEAT", within_ms=4_000),
     ],
 )
-def test_other_clients_survive_answers_out_of_turn(client: Client, fault: Happening) -> None:
+def test_other_clients_survive_answers_out_of_turn(
+    client: Client, fault: scenarios.Happening
+) -> None:
     """By librdkafka they are found by their ids; franz-go connects anew: nobody leaves."""
     events = run(readers_of(client), fault)
 
@@ -134,7 +126,7 @@ def test_other_clients_survive_answers_out_of_turn(client: Client, fault: Happen
 
 def test_answer_that_another_overtakes_ends_a_java_application() -> None:
     """The commit behind the heartbeat is answered first, in the heartbeat's place."""
-    late = ReorderResponses(at_ms=20_000, member="a", api="HEARTBEAT", within_ms=6_000)
+    late = scenarios.ReorderResponses(at_ms=20_000, member="a", api="HEARTBEAT", within_ms=6_000)
     events = run(READERS, late)
 
     assert "poll raised IllegalStateException" in [e.reason_text for e in of(events, ENDS)]
@@ -142,8 +134,8 @@ def test_answer_that_another_overtakes_ends_a_java_application() -> None:
 
 def test_answer_that_none_overtakes_is_only_late() -> None:
     """The member hears of the rebalance when the wait is over, as of a late answer."""
-    late = ReorderResponses(at_ms=20_000, member="a", api="JOIN_GROUP", within_ms=3_000)
-    events = run(READERS, late, RestartMember(at_ms=20_000, member="b", down_ms=100))
+    late = scenarios.ReorderResponses(at_ms=20_000, member="a", api="JOIN_GROUP", within_ms=3_000)
+    events = run(READERS, late, scenarios.RestartMember(at_ms=20_000, member="b", down_ms=100))
 
     (completed,) = of(events, Event.JOIN_COMPLETE, after_ms=20_000)
     synced = next(e for e in of(events, Event.SYNC_REQ, after_ms=20_000) if e.client_id == "a")
@@ -154,8 +146,8 @@ def test_answer_that_none_overtakes_is_only_late() -> None:
 def test_assignment_that_is_not_replicated_is_refused() -> None:
     """The write of the leader's SyncGroup times out; afterwards the group is stable again."""
     readers = with_member_settings(READERS, {"enable.auto.commit": "false"})
-    hold = HoldReplication(at_ms=20_300, group_id="readers", for_ms=12_000)
-    events = run(readers, RestartMember(at_ms=20_000, member="b", down_ms=100), hold)
+    hold = scenarios.HoldReplication(at_ms=20_300, group_id="readers", for_ms=12_000)
+    events = run(readers, scenarios.RestartMember(at_ms=20_000, member="b", down_ms=100), hold)
 
     refused = [e.error_code for e in of(events, Event.SYNC_RESP, after_ms=20_000)]
     assert ErrorCode.COORDINATOR_NOT_AVAILABLE in refused
@@ -166,11 +158,11 @@ def test_held_partition_that_moves_is_free_again() -> None:
     """The new leader has replicas that follow, and the old one is not held when it leads again."""
     events = run(
         READERS,
-        HoldReplication(at_ms=20_000, group_id="readers", for_ms=10_000),
-        MoveCoordinator(at_ms=21_000, group_id="readers", to_broker=1),
-        MoveCoordinator(at_ms=25_000, group_id="readers", to_broker=2),
-        MoveCoordinator(at_ms=35_000, group_id="readers", to_broker=3),
-        RestartMember(at_ms=40_000, member="b", down_ms=100),
+        scenarios.HoldReplication(at_ms=20_000, group_id="readers", for_ms=10_000),
+        scenarios.MoveCoordinator(at_ms=21_000, group_id="readers", to_broker=1),
+        scenarios.MoveCoordinator(at_ms=25_000, group_id="readers", to_broker=2),
+        scenarios.MoveCoordinator(at_ms=35_000, group_id="readers", to_broker=3),
+        scenarios.RestartMember(at_ms=40_000, member="b", down_ms=100),
     )
 
     assert of(events, Event.GROUP_STABLE, after_ms=40_000)
@@ -182,8 +174,8 @@ def test_restart_with_another_assignor_changes_the_protocol() -> None:
     settings = {"partition.assignment.strategy": "roundrobin,range", "session.timeout.ms": "9000"}
     events = run(
         READERS,
-        RestartMember(at_ms=20_000, member="a", down_ms=100, settings=settings),
-        RestartMember(at_ms=35_000, member="b", down_ms=100, settings=settings),
+        scenarios.RestartMember(at_ms=20_000, member="a", down_ms=100, settings=settings),
+        scenarios.RestartMember(at_ms=35_000, member="b", down_ms=100, settings=settings),
     )
 
     completed = of(events, Event.JOIN_COMPLETE)
@@ -195,7 +187,7 @@ def test_restart_with_another_assignor_changes_the_protocol() -> None:
 def test_start_of_what_runs_changes_no_setting() -> None:
     """The settings are those of a new process, and there is none."""
     settings = {"partition.assignment.strategy": "roundrobin"}
-    events = run(READERS, StartMember(at_ms=20_000, member="a", settings=settings))
+    events = run(READERS, scenarios.StartMember(at_ms=20_000, member="a", settings=settings))
 
     assert {e.protocol_name for e in of(events, Event.JOIN_COMPLETE)} == {"range"}
 
@@ -204,8 +196,8 @@ def test_worker_that_lags_behind_the_config_topic_learns_late() -> None:
     """The other worker is told of the connector at once, and both when the lag is over."""
     events = run(
         CLUSTER,
-        LagConfigTopic(at_ms=20_000, member="x", for_ms=5_000),
-        AddConnector(at_ms=21_000, group_id="connect", connector="source", tasks=1),
+        scenarios.LagConfigTopic(at_ms=20_000, member="x", for_ms=5_000),
+        scenarios.AddConnector(at_ms=21_000, group_id="connect", connector="source", tasks=1),
     )
 
     started = " ".join(

@@ -6,13 +6,7 @@ import pytest
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
-from coordinator_sim.messages.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
-from coordinator_sim.messages.metadata import MetadataResponse
-from coordinator_sim.messages.offset_commit import OffsetCommitResponse
-from coordinator_sim.messages.requests import metadata_request
+from coordinator_sim.messages import find_coordinator, metadata, offset_commit, requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,14 +16,16 @@ if TYPE_CHECKING:
 
 def error_of(response: object) -> ErrorCode:
     """The outcome of the one partition of a commit."""
-    assert isinstance(response, OffsetCommitResponse)
+    assert isinstance(response, offset_commit.OffsetCommitResponse)
     return response.topics[0].partitions[0].error_code
 
 
 def coordinator_of(client: "Client", broker_id: int) -> tuple[int, ErrorCode]:
     """Node and error that a broker answers to a FindCoordinator for the group g."""
-    response = client.ask(broker_id, FindCoordinatorRequest(coordinator_keys=("g",)), 6)
-    assert isinstance(response, FindCoordinatorResponse)
+    response = client.ask(
+        broker_id, find_coordinator.FindCoordinatorRequest(coordinator_keys=("g",)), 6
+    )
+    assert isinstance(response, find_coordinator.FindCoordinatorResponse)
     (found,) = response.coordinators
     return found.node_id, found.error_code
 
@@ -128,8 +124,8 @@ def test_metadata_names_topics_and_living_brokers(make_client: "Callable[..., Cl
     client = make_client(brokers=3)
     client.cluster.operations.stop(3, client.now)
     client.wait(1_000)
-    response = client.ask(1, metadata_request(None), 12)
-    assert isinstance(response, MetadataResponse)
+    response = client.ask(1, requests.metadata_request(None), 12)
+    assert isinstance(response, metadata.MetadataResponse)
     assert [node.node_id for node in response.brokers] == [1, 2]
     assert {topic.name: topic.is_internal for topic in response.topics} == {
         OFFSETS_TOPIC: True,
