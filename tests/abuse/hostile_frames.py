@@ -185,21 +185,8 @@ def _leave(_random: Random, _frame: bytearray) -> None:
 
 
 SPOILERS: Final[tuple[Spoil, ...]] = (
-    _truncate,
-    _flip_bits,
-    _flip_bits,
-    _flip_body,
-    _flip_body,
-    _put_edge,
-    _put_edge,
-    _put_varint,
-    _another_version,
-    _another_api,
-    _many_tags,
-    _insert,
-    _lengthen,
-    _randomise,
-    _randomise_body,
+    *(_truncate, _flip_bits, _flip_bits, _flip_body, _flip_body, _put_edge, _put_edge, _put_varint),
+    *(_another_version, _another_api, _many_tags, _insert, _lengthen, _randomise, _randomise_body),
     _leave,
 )
 

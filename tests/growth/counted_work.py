@@ -44,79 +44,26 @@ _SEARCHED: Final = (list, tuple, deque, bytes, bytearray, str, type({}.values())
 _COMPARED: Final = (list, tuple, dict, set, frozenset, bytes, bytearray, str, deque)
 _FUNCTIONS: Final = frozenset(
     [
-        "tuple",
-        "list",
-        "set",
-        "frozenset",
-        "dict",
-        "sorted",
-        "sum",
-        "min",
-        "max",
-        "any",
-        "all",
-        "bytes",
-        "bytearray",
-        "str",
-        "deque",
-        "Counter",
-        "repr",
-        "ascii",
-        "hash",
-        "reduce",
+        *("tuple", "list", "set", "frozenset", "dict", "sorted", "sum", "min", "max", "any", "all"),
+        *("bytes", "bytearray", "str", "deque", "Counter", "repr", "ascii", "hash", "reduce"),
         "OrderedDict",
     ]
 )
 """Built-in names that go through their arguments."""
 _ARGUMENT_METHODS: Final = frozenset(
     [
-        "extend",
-        "update",
-        "fromkeys",
-        "join",
-        "union",
-        "intersection",
-        "difference",
-        "symmetric_difference",
-        "issubset",
-        "issuperset",
-        "isdisjoint",
-        "extendleft",
-        "unpack",
-        "iter_unpack",
-        "writelines",
+        *("extend", "update", "fromkeys", "join", "union", "intersection", "difference"),
+        *("symmetric_difference", "issubset", "issuperset", "isdisjoint", "extendleft", "unpack"),
+        *("iter_unpack", "writelines"),
     ]
 )
 """Methods that go through their arguments, or through what they answer."""
 _OBJECT_METHODS: Final = frozenset(
     [
-        "index",
-        "count",
-        "remove",
-        "copy",
-        "insert",
-        "reverse",
-        "sort",
-        "replace",
-        "split",
-        "rsplit",
-        "splitlines",
-        "find",
-        "rfind",
-        "encode",
-        "decode",
-        "lower",
-        "upper",
-        "strip",
-        "translate",
-        "hex",
-        "tobytes",
-        "union",
-        "intersection",
-        "difference",
-        "symmetric_difference",
-        "partition",
-        "rpartition",
+        *("index", "count", "remove", "copy", "insert", "reverse", "sort", "replace", "split"),
+        *("rsplit", "splitlines", "find", "rfind", "encode", "decode", "lower", "upper", "strip"),
+        *("translate", "hex", "tobytes", "union", "intersection", "difference"),
+        *("symmetric_difference", "partition", "rpartition"),
     ]
 )
 """Methods that go through their own object."""

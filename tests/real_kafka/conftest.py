@@ -6,17 +6,10 @@ from coordinator_sim.errors import MissingDependencyError
 from coordinator_sim_conformance.real_kafka import kafka
 
 COSTLIEST = (
-    "test_log_directory.py",
-    "test_three_sources.py",
-    "test_transactional_clients.py",
-    "test_offsets_log.py",
-    "test_trogdor_daemons.py",
-    "test_share_groups.py",
-    "test_online_upgrade.py",
-    "test_connect_member.py",
-    "test_admin_differential.py",
-    "test_member.py",
-    "test_java_groups.py",
+    *("test_log_directory.py", "test_three_sources.py", "test_transactional_clients.py"),
+    *("test_offsets_log.py", "test_trogdor_daemons.py", "test_share_groups.py"),
+    *("test_online_upgrade.py", "test_connect_member.py", "test_admin_differential.py"),
+    *("test_member.py", "test_java_groups.py"),
 )
 """Files that take minutes: they come first, so that no process ends with one of them alone."""
 

@@ -14,18 +14,8 @@ from tests.command_line import run_here
 pytestmark = pytest.mark.real_kafka
 
 QUICK = (
-    "C-DISC-08",
-    "C-JOIN-10",
-    "C-SYNC-01",
-    "C-SYNC-05",
-    "C-HB-06",
-    "C-HB-10",
-    "C-LEAVE-03",
-    "C-CONS-01.2",
-    "C-CONS-05",
-    "C-COMMIT-02",
-    "C-WIRE-03",
-    "C-WIRE-05",
+    *("C-DISC-08", "C-JOIN-10", "C-SYNC-01", "C-SYNC-05", "C-HB-06", "C-HB-10", "C-LEAVE-03"),
+    *("C-CONS-01.2", "C-CONS-05", "C-COMMIT-02", "C-WIRE-03", "C-WIRE-05"),
 )
 """One or two of each area; the others are played each night."""
 

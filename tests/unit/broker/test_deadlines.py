@@ -124,14 +124,8 @@ def test_a_pushed_alarm_is_never_later_than_a_deadline(seed: int) -> None:
     """After every request, disturbance and wait, whatever the families have armed."""
     world = World(seed)
     verbs: tuple[Callable[[], None], ...] = (
-        world.join,
-        world.beat,
-        world.share,
-        world.produce,
-        world.begin_transaction,
-        world.hold,
-        world.disturb,
-        world.pass_time,
+        *(world.join, world.beat, world.share, world.produce, world.begin_transaction, world.hold),
+        *(world.disturb, world.pass_time),
     )
     for number in range(STEPS):
         verb = world.random.choice(verbs)

@@ -86,20 +86,8 @@ def test_of_two_copies_the_newest_runs_and_of_equals_the_isolated_one() -> None:
 def test_versions_are_ordered_as_maven_orders_them() -> None:
     """Qualifiers stand before the release they lead to, numbers count as numbers."""
     ordered = (
-        "undefined",
-        "1-alpha-1",
-        "1.0-beta2",
-        "1-milestone1",
-        "1-rc1",
-        "1-SNAPSHOT",
-        "1",
-        "1-sp",
-        "1-1",
-        "1.0.1",
-        "1.2",
-        "1.10",
-        "2.0-rc1",
-        "2",
+        *("undefined", "1-alpha-1", "1.0-beta2", "1-milestone1", "1-rc1", "1-SNAPSHOT", "1"),
+        *("1-sp", "1-1", "1.0.1", "1.2", "1.10", "2.0-rc1", "2"),
     )
     keys = [version_key(version) for version in ordered[1:]]
     assert all(lower < higher for lower, higher in pairwise(keys))

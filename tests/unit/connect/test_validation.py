@@ -73,14 +73,8 @@ def test_validation_finds_what_the_real_worker_finds(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "missing topic",
-        "tasks.max zero",
-        "tasks.max text",
-        "no name",
-        "null config value",
-        "sink without topics",
-        "sink with both",
-        "sink dlq in topics",
+        *("missing topic", "tasks.max zero", "tasks.max text", "no name", "null config value"),
+        *("sink without topics", "sink with both", "sink dlq in topics"),
     ],
 )
 def test_messages_are_those_of_the_real_worker(name: str) -> None:

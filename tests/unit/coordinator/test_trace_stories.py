@@ -131,15 +131,8 @@ def test_a_life_of_a_group_is_told_request_by_request(profile: str) -> None:
     group.harness.call(FETCH, api_version=7)
     group.leave((member, None))
     assert told == [
-        "JOIN_REQ None",
-        "JOIN_RESP 0",
-        "SYNC_REQ None",
-        "SYNC_RESP 0",
-        "HEARTBEAT 22",
-        "OFFSET_COMMIT 0",
-        "OFFSET_COMMIT 22",
-        "OFFSET_FETCH 0",
-        "LEAVE_REQ None",
+        *("JOIN_REQ None", "JOIN_RESP 0", "SYNC_REQ None", "SYNC_RESP 0", "HEARTBEAT 22"),
+        *("OFFSET_COMMIT 0", "OFFSET_COMMIT 22", "OFFSET_FETCH 0", "LEAVE_REQ None"),
     ]
 
 

@@ -7,13 +7,7 @@ import pytest
 from coordinator_sim.kafka.orders.iteration_order import TABLE_ORDERS, HashOrder
 
 NAMES = (
-    "cooperative-sticky",
-    "eager",
-    "roundrobin",
-    "compatible",
-    "range",
-    "sticky",
-    "default",
+    *("cooperative-sticky", "eager", "roundrobin", "compatible", "range", "sticky", "default"),
     "sessioned",
 )
 """In the order in which Kafka 3.9.2 decides ties, seen for every pair."""

@@ -19,13 +19,8 @@ from tests.unit.ingest.runs_as_sources import LeftBehind, leave_behind, read_aga
 from tests.unit.replay.classic_stories import CLASSIC_STORIES
 
 STORIES = [
-    "connect-coordinator-outage",
-    "connect-join-storm",
-    "connect-no-delay",
-    "coordinator-lost-in-join",
-    "late-heartbeat-answer",
-    "mass-restart",
-    "static-leader-restart",
+    *("connect-coordinator-outage", "connect-join-storm", "connect-no-delay"),
+    *("coordinator-lost-in-join", "late-heartbeat-answer", "mass-restart", "static-leader-restart"),
     "stuck-commit",
 ]
 CRASH = "member-crash"

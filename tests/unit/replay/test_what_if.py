@@ -92,13 +92,8 @@ def sim_moves(events: list[TraceEvent]) -> int:
 @pytest.mark.parametrize(
     "name",
     [
-        "consumer-rolling-deploy",
-        "mass-restart",
-        "mixed-clients",
-        "mixed-clients-cooperative",
-        "poll-timeout-loop",
-        "rolling-bounce",
-        "slow-processing",
+        *("consumer-rolling-deploy", "mass-restart", "mixed-clients", "mixed-clients-cooperative"),
+        *("poll-timeout-loop", "rolling-bounce", "slow-processing"),
     ],
 )
 def test_members_made_static_agree_with_a_simulation_of_static_members(name: str) -> None:

@@ -82,12 +82,7 @@ def test_topics_to_consume_are_expanded(
 @pytest.mark.parametrize(
     "name",
     [
-        "In:valid",
-        "invalid:",
-        ":invalid",
-        "in:valid:1",
-        "invalid:2:2",
-        "invalid::1",
+        *("In:valid", "invalid:", ":invalid", "in:valid:1", "invalid:2:2", "invalid::1"),
         "invalid[1-3]:",
     ],
 )
