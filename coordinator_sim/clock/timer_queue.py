@@ -18,59 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, unique
 from operator import attrgetter
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from msgspec import Struct
-
-T = TypeVar("T")
-
-
-class BucketQueue(Generic[T]):
-    """Items by instant. Source: OpenJDK, java.util.PriorityQueue (siftUp, siftDown)."""
-
-    __slots__ = ("_items",)
-
-    def __init__(self) -> None:
-        self._items: list[tuple[int, T]] = []
-
-    def first(self) -> T | None:
-        """Return the item that comes up next, None when the queue is empty."""
-        return self._items[0][1] if self._items else None
-
-    def add(self, at_ms: int, item: T) -> None:
-        """Queue an item for that instant."""
-        items = self._items
-        index = len(items)
-        items.append((at_ms, item))
-        while index > 0:
-            parent = (index - 1) >> 1
-            if at_ms >= items[parent][0]:
-                break
-            items[index] = items[parent]
-            index = parent
-        items[index] = (at_ms, item)
-
-    def remove_first(self) -> None:
-        """Remove the item that comes up next; the queue must not be empty."""
-        items = self._items
-        last = items.pop()
-        size = len(items)
-        if size == 0:
-            return
-        at_ms = last[0]
-        index = 0
-        half = size >> 1
-        while index < half:
-            child = 2 * index + 1
-            right = child + 1
-            if right < size and items[child][0] > items[right][0]:
-                child = right
-            if at_ms <= items[child][0]:
-                break
-            items[index] = items[child]
-            index = child
-        items[index] = last
-
 
 WHEEL_SIZE: Final = 20
 """Slots of a wheel; a wheel's tick is the span of the one below it."""
@@ -147,6 +97,46 @@ class Bucket:
     timers: dict[Timer, None] = field(default_factory=dict)
 
 
+class BucketQueue(list[Bucket]):
+    """A heap of buckets by start; its first element comes up next.
+
+    Source: OpenJDK, java.util.PriorityQueue (siftUp, siftDown), which breaks ties unlike `heapq`.
+    """
+
+    __slots__ = ()
+
+    def add(self, bucket: Bucket) -> None:
+        """Queue a bucket."""
+        index = len(self)
+        self.append(bucket)
+        while index > 0:
+            parent = (index - 1) >> 1
+            if bucket.start_ms >= self[parent].start_ms:
+                break
+            self[index] = self[parent]
+            index = parent
+        self[index] = bucket
+
+    def remove_first(self) -> None:
+        """Remove the bucket that comes up next; the queue must not be empty."""
+        last = self.pop()
+        size = len(self)
+        if size == 0:
+            return
+        index = 0
+        half = size >> 1
+        while index < half:
+            child = 2 * index + 1
+            right = child + 1
+            if right < size and self[child].start_ms > self[right].start_ms:
+                child = right
+            if last.start_ms <= self[child].start_ms:
+                break
+            self[index] = self[child]
+            index = child
+        self[index] = last
+
+
 _NOT_PLACED: Final = -1
 _in_line = attrgetter("arm_seq")
 
@@ -168,7 +158,7 @@ class TimerQueue:
     def __init__(self) -> None:
         self._timers: dict[TimerKey, Timer] = {}
         self._buckets: dict[tuple[int, int], Bucket] = {}
-        self._queue = BucketQueue[Bucket]()
+        self._queue = BucketQueue()
         self._ready: deque[Timer] = deque()
         self._wheel_ms = -1
         self._seq = 0
@@ -241,10 +231,9 @@ class TimerQueue:
                 del self._timers[timer.key]
                 timer.active = False
                 return timer
-            bucket = self._queue.first()
-            if bucket is None or bucket.start_ms > now_ms:
+            if not self._queue or self._queue[0].start_ms > now_ms:
                 return None
-            self._turn(bucket)
+            self._turn(self._queue[0])
 
     def next_deadline_ms(self) -> int | None:
         """Return the earliest deadline, None when nothing is armed. Scans every timer."""
@@ -257,8 +246,7 @@ class TimerQueue:
         """
         if self._ready:
             return self._ready[0].deadline_ms
-        bucket = self._queue.first()
-        return None if bucket is None else bucket.start_ms
+        return self._queue[0].start_ms if self._queue else None
 
     def get(self, key: TimerKey) -> Timer | None:
         """Return the armed timer of that name; None when it is not armed."""
@@ -303,7 +291,7 @@ class TimerQueue:
         bucket = self._buckets.get((start_ms, tick))
         if bucket is None:
             bucket = self._buckets[start_ms, tick] = Bucket(start_ms, tick)
-            self._queue.add(start_ms, bucket)
+            self._queue.add(bucket)
         self._latest_ms = deadline_ms
         self._latest = bucket
         return bucket
