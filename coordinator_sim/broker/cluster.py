@@ -32,7 +32,7 @@ from coordinator_sim.broker.operations import Operations
 from coordinator_sim.broker.records.families import DataApis, DataSettings
 from coordinator_sim.broker.replicas.log_manager import LogMaintenance, NewStore
 from coordinator_sim.broker.security.authorizer import Authorizer
-from coordinator_sim.broker.security.sasl_api import SaslApi
+from coordinator_sim.broker.security.sasl import SaslApi
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.broker.share_coordinator.family import ShareCoordination
 from coordinator_sim.broker.shares.family import Shares

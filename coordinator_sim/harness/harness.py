@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.broker.groups.group_apis import GroupApis
 from coordinator_sim.broker.groups.group_checks import offers_of
-from coordinator_sim.broker.metadata.topic_ids import Topic, Topics
+from coordinator_sim.broker.metadata.image import Topic, Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.clock.timer_queue import Timer

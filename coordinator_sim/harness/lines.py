@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.broker.metadata.topic_ids import Topic
+from coordinator_sim.broker.metadata.image import Topic
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.errors import UNREADABLE_JSON, CoordinatorSimError, InvariantViolation

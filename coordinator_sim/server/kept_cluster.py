@@ -17,9 +17,7 @@ from coordinator_sim.broker.metadata.changes import (
     TopicCreated,
     TopicDeleted,
 )
-from coordinator_sim.broker.metadata.image import MetadataImage
-from coordinator_sim.broker.metadata.image_changes import changes_of
-from coordinator_sim.broker.metadata.topic_ids import topic_id_for
+from coordinator_sim.broker.metadata.image import MetadataImage, changes_of, topic_id_for
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS, internal_configs
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.scheduler import Scheduler

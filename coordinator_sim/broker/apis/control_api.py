@@ -17,7 +17,7 @@ stopReplicas, maybeUpdateMetadataCache; KafkaController.shutdownBroker.
 from collections.abc import Iterable
 from typing import Any, Final
 
-from coordinator_sim.broker.apis.cluster_facts import controller_id
+from coordinator_sim.broker.apis.cluster_api import controller_id
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.metadata.changes import LeaderElected

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.broker.apis.cluster_facts import (
+from coordinator_sim.broker.apis.cluster_api import (
     broker_nodes,
     cluster_operations,
     controller_id,

@@ -24,8 +24,7 @@ from coordinator_sim.broker.apis.topic_deletion import delete_topics
 from coordinator_sim.broker.apis.zookeeper_topics import FOUND_TWICE, zookeeper_growth
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers
-from coordinator_sim.broker.metadata.image import NO_LEADER
-from coordinator_sim.broker.metadata.topic_ids import topic_id_for
+from coordinator_sim.broker.metadata.image import NO_LEADER, topic_id_for
 from coordinator_sim.broker.quotas.client_quotas import ControllerMutationQuota
 from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.kafka.api_keys import ApiKey

@@ -12,7 +12,7 @@ from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.broker.settings import Endpoint
-from coordinator_sim.broker.shares.partition_keys import coordinator_key, key_from
+from coordinator_sim.broker.shares.share_values import coordinator_key, key_from
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode

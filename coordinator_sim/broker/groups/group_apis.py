@@ -17,7 +17,7 @@ from coordinator_sim.broker.groups.group_checks import GroupChecks, Offers
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.groups.offset_apis import OffsetApis
 from coordinator_sim.broker.groups.offset_fetch import FetchApi
-from coordinator_sim.broker.metadata.topic_ids import Topics
+from coordinator_sim.broker.metadata.image import Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.broker.security.access import Access, Create, EdgeResult, Finish, answered
 from coordinator_sim.broker.security.authorizer import (

@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.contract import Call, Handlers
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
-from coordinator_sim.broker.metadata.image import MetadataImage
-from coordinator_sim.broker.metadata.topic_ids import Topics
+from coordinator_sim.broker.metadata.image import MetadataImage, Topics
 from coordinator_sim.broker.security.access import Access, EdgeResult, answered
 from coordinator_sim.broker.security.authorizer import GROUP_OPERATIONS, Operation, ResourceType
 from coordinator_sim.coordinator.share.alter_offsets import refused_alteration

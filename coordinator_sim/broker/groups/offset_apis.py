@@ -15,7 +15,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from coordinator_sim.broker.groups.mapped_offsets import answered_commit, answered_delete, requested
-from coordinator_sim.broker.metadata.topic_ids import Topics
+from coordinator_sim.broker.metadata.image import Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.broker.security.access import Access, EdgeResult, answered
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.broker.groups.mapped_offsets import answered_fetch, refused_fetch
 from coordinator_sim.broker.groups.offset_apis import COMMIT_TOPIC_IDS
-from coordinator_sim.broker.metadata.topic_ids import Topics
+from coordinator_sim.broker.metadata.image import Topics
 from coordinator_sim.broker.metadata.zookeeper_offsets import ZooKeeperOffsets
 from coordinator_sim.broker.security.access import Access, EdgeResult, answered
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType

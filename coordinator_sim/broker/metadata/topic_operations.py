@@ -16,8 +16,7 @@ from coordinator_sim.broker.metadata.changes import (
     TopicCreated,
     TopicDeleted,
 )
-from coordinator_sim.broker.metadata.image import MetadataImage
-from coordinator_sim.broker.metadata.topic_ids import Topic, Topics, topic_id_for
+from coordinator_sim.broker.metadata.image import MetadataImage, Topic, Topics, topic_id_for
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.partitioning import (

@@ -25,7 +25,7 @@ from coordinator_sim.broker.records.produce import ProduceApi, ProduceRules
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Jobs, Scheduler
 from coordinator_sim.broker.security.access import Access
-from coordinator_sim.broker.transactions.gate import OpenGate, TransactionGate
+from coordinator_sim.broker.transactions.verification import OpenGate, TransactionGate
 from coordinator_sim.kafka.profiles import Profile
 
 

@@ -24,7 +24,7 @@ from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Jobs, WakeBy
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import Operation, ResourceType
-from coordinator_sim.broker.transactions.gate import TransactionalWrite, TransactionGate
+from coordinator_sim.broker.transactions.verification import TransactionalWrite, TransactionGate
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.topic_names import is_internal

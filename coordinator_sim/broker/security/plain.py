@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from coordinator_sim.broker.security.sasl_step import SaslStep, refused
+from coordinator_sim.broker.security.sasl import SaslStep, refused
 
 _PARTS: Final = 3
 _JAAS_USER: Final = re.compile(r"""\buser_([^\s="]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]+))""")

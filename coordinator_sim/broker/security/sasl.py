@@ -11,9 +11,8 @@ from typing import Any, Final, Protocol, cast
 
 from msgspec import Struct
 
-from coordinator_sim.broker.contract import Call, Instants
+from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.error_answers import error_answer
-from coordinator_sim.broker.security.sasl_step import SaslStep, refused
 from coordinator_sim.broker.versions_api import VersionsApi
 from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError
 from coordinator_sim.kafka.api_keys import ApiKey
@@ -26,6 +25,48 @@ from coordinator_sim.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from coordinator_sim.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+
+class SaslApi:
+    """Refuses both APIs: they come too late, or on a listener without SASL."""
+
+    __slots__ = ()
+
+    def handlers(self) -> Handlers:
+        """Handlers of SaslHandshake and SaslAuthenticate."""
+        return {
+            ApiKey.SASL_HANDSHAKE: self._handshake,
+            ApiKey.SASL_AUTHENTICATE: self._authenticate,
+        }
+
+    def _handshake(self, _call: Call[SaslHandshakeRequest]) -> SaslHandshakeResponse:
+        return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
+
+    def _authenticate(self, _call: Call[SaslAuthenticateRequest]) -> SaslAuthenticateResponse:
+        text = "SaslAuthenticate request received after successful authentication"
+        return SaslAuthenticateResponse(ErrorCode.ILLEGAL_SASL_STATE, text)
+
+
+class SaslStep(Struct, frozen=True):
+    """One step of a SASL exchange.
+
+    Args:
+        token: Token to send to the client.
+        user: The authenticated user when the exchange is over; None while it goes on.
+        is_refused: Whether the exchange failed.
+        reason: Failure message for the client; None for the generic one.
+    """
+
+    token: bytes = b""
+    user: str | None = None
+    is_refused: bool = False
+    reason: str | None = None
+
+
+def refused(reason: str | None = None) -> SaslStep:
+    """A step that fails the exchange."""
+    return SaslStep(is_refused=True, reason=reason)
+
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 _START: Final = struct.Struct(">hhi")

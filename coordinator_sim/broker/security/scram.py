@@ -18,7 +18,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.broker.metadata.changes import ScramSet
-from coordinator_sim.broker.security.sasl_step import SaslStep, refused
+from coordinator_sim.broker.security.sasl import SaslStep, refused
 
 MIN_ITERATIONS: Final = 4_096
 MAX_ITERATIONS: Final = 16_384

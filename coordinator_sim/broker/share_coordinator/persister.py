@@ -25,7 +25,6 @@ from coordinator_sim.broker.hosting import FollowingHosting
 from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.broker.share_coordinator.operations import StateRequest, StateResponse
 from coordinator_sim.broker.share_coordinator.service import ShareCoordinator
-from coordinator_sim.broker.shares.partition_keys import state_partition
 from coordinator_sim.broker.shares.persister import (
     ReadState,
     SharePartitionKey,
@@ -35,6 +34,7 @@ from coordinator_sim.broker.shares.persister import (
     StateWritten,
     WriteState,
 )
+from coordinator_sim.broker.shares.share_values import state_partition
 from coordinator_sim.coordinator.share.persister import (
     DeleteState,
     InitializeState,

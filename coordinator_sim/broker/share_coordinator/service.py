@@ -22,8 +22,8 @@ from coordinator_sim.broker.share_coordinator.ports import (
 )
 from coordinator_sim.broker.share_coordinator.runtime import Operation, ShareCoordinatorRuntime
 from coordinator_sim.broker.share_coordinator.shard import Refusal, ShareCoordinatorShard
-from coordinator_sim.broker.shares.partition_keys import state_partition
 from coordinator_sim.broker.shares.persister import SharePartitionKey
+from coordinator_sim.broker.shares.share_values import state_partition
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import integer_hash, uuid_hash
 from coordinator_sim.kafka.orders.java_map import JavaHashMap

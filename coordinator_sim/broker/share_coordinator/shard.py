@@ -23,8 +23,8 @@ from coordinator_sim.broker.share_coordinator.state import (
     update,
     updated,
 )
-from coordinator_sim.broker.shares.partition_keys import share_partition_hash
 from coordinator_sim.broker.shares.persister import SharePartitionKey
+from coordinator_sim.broker.shares.share_values import share_partition_hash
 from coordinator_sim.coordinator.timeline import Timeline, TimelineTable, TimelineValue
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode

@@ -1,11 +1,13 @@
 """Verifies partitions of transactions for Produce and for the group coordinators.
 
-Source: kafka 4.3, AddPartitionsToTxnManager.java;
+Source: kafka 4.3, AddPartitionsToTxnManager.java (verifyTransaction, addOrVerifyTransaction);
 ReplicaManager.maybeSendPartitionsToTransactionCoordinator.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
+
+from msgspec import Struct
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.hosting import FollowingHosting
@@ -14,7 +16,6 @@ from coordinator_sim.broker.transactions.coordinator import (
     ProducerIdentity,
     TransactionCoordinator,
 )
-from coordinator_sim.broker.transactions.gate import ADDS_PARTITIONS, TransactionalWrite
 from coordinator_sim.broker.transactions.metadata import TV_0, TV_2
 from coordinator_sim.broker.transactions.ports import TransactionConfig
 from coordinator_sim.kafka.errors import ErrorCode
@@ -22,6 +23,52 @@ from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+ADDS_PARTITIONS: Final = 12
+"""From this version of Produce on, writing to a partition adds it to the transaction."""
+
+
+class TransactionalWrite(Struct, frozen=True, kw_only=True, gc=False):
+    """A write to a partition that has no open transaction of the producer.
+
+    Args:
+        topic: Topic of the partition.
+        partition: Number of the partition.
+        api_version: Version of Produce; see `ADDS_PARTITIONS`.
+        now: When the request arrived.
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    topic: str
+    partition: int
+    api_version: int
+    now: Instants
+
+
+class TransactionGate(Protocol):
+    """Knows which partitions are part of a producer's transaction."""
+
+    def verify_or_add(self, write: TransactionalWrite) -> ErrorCode:
+        """Return NONE to let the write pass, else the coordinator's own error.
+
+        Below `ADDS_PARTITIONS` the partition must be in the transaction already; from there on it
+        is added, which may begin the transaction. Produce translates the coordinator's errors for
+        the producer.
+        """
+        ...
+
+
+class OpenGate:
+    """Lets every write pass, as `transaction.partition.verification.enable=false` does."""
+
+    __slots__ = ()
+
+    def verify_or_add(self, _write: TransactionalWrite) -> ErrorCode:
+        """Return NONE."""
+        return ErrorCode.NONE
+
 
 _ABORTABLE_SINCE: Final = 11
 """From this version of Produce on, clients know TRANSACTION_ABORTABLE."""

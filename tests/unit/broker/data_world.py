@@ -16,7 +16,7 @@ from coordinator_sim.broker.scheduler import Jobs, Scheduler
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import Authorizer
 from coordinator_sim.broker.settings import Endpoint
-from coordinator_sim.broker.transactions.gate import TransactionGate
+from coordinator_sim.broker.transactions.verification import TransactionGate
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch

@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from coordinator_sim.broker.metadata import changes
-from coordinator_sim.broker.metadata.image import MetadataImage
-from coordinator_sim.broker.metadata.image_changes import changes_of
+from coordinator_sim.broker.metadata.image import MetadataImage, changes_of
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from tests.faulty_files import Fault

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.metadata.changes import OffsetNodeWritten
-from coordinator_sim.broker.metadata.image_changes import changes_of
+from coordinator_sim.broker.metadata.image import changes_of
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named

@@ -6,7 +6,7 @@ import pytest
 
 from coordinator_sim.broker.metadata.changes import ConfigsChanged, LeaderElected, TopicCreated
 from coordinator_sim.broker.security.authorizer import Acl, AclAuthorizer, Operation, ResourceType
-from coordinator_sim.broker.transactions.gate import TransactionalWrite
+from coordinator_sim.broker.transactions.verification import TransactionalWrite
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.compression import Compression

@@ -6,7 +6,7 @@ import pytest
 
 from coordinator_sim.broker.metadata.changes import ScramSet
 from coordinator_sim.broker.security import scram
-from coordinator_sim.broker.security.sasl_step import SaslStep
+from coordinator_sim.broker.security.sasl import SaslStep
 
 SALT = b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 SERVER_NONCE = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"

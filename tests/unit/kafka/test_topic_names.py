@@ -8,7 +8,7 @@ import pytest
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.changes import TopicCreated
-from coordinator_sim.broker.metadata.topic_ids import topic_id_for
+from coordinator_sim.broker.metadata.image import topic_id_for
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.cli.serve import _parse_topics
 from coordinator_sim.errors import ConfigError, ScenarioError

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import pytest
 
-from coordinator_sim.broker.metadata.topic_ids import topic_id_for
+from coordinator_sim.broker.metadata.image import topic_id_for
 from coordinator_sim.broker.security.authorizer import Acl, AclAuthorizer, Operation, ResourceType
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.group_driver import GroupDriver, answer

@@ -8,8 +8,8 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE
 from coordinator_sim.broker.security.authorizer import Acl, Operation, ResourceType
 from coordinator_sim.broker.settings import ClusterSettings
-from coordinator_sim.broker.shares.partition_keys import state_partition
 from coordinator_sim.broker.shares.persister import SharePartitionKey
+from coordinator_sim.broker.shares.share_values import state_partition
 from coordinator_sim.disk.losses import LossError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.error_texts import error_message

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinator_sim.broker.metadata.topic_ids import Topic
+from coordinator_sim.broker.metadata.image import Topic
 from coordinator_sim.coordinator.consumer.regex import compiled
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness
