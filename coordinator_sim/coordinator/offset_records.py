@@ -25,7 +25,7 @@ from coordinator_sim.messages.schema import ZERO_UUID
 NO_RETENTION = -1
 _EXPIRY_VALUE_VERSION = 1
 _TOPIC_ID_VALUE_VERSION = 4
-_STORED = tuple(OffsetCommitResponsePartition(index, NO_ERROR) for index in range(1_000))
+_STORED = {index: OffsetCommitResponsePartition(index, NO_ERROR) for index in range(1_000)}
 """The outcomes of partitions with low numbers: most commits hold no others."""
 
 
@@ -53,6 +53,7 @@ def commit_records(
     limit = runtime.config.offset_metadata_max_bytes
     records: list[LogRecord] = []
     results: list[OffsetCommitResponseTopic] = []
+    stored = _STORED.get
     for topic in topics:
         name = topic.name
         keys = _keys_of(group_id, name)
@@ -65,10 +66,7 @@ def commit_records(
                     OffsetCommitResponsePartition(index, ErrorCode.OFFSET_METADATA_TOO_LARGE)
                 )
                 continue
-            is_low = 0 <= index < len(_STORED)
-            outcomes.append(
-                _STORED[index] if is_low else OffsetCommitResponsePartition(index, NO_ERROR)
-            )
+            outcomes.append(stored(index) or OffsetCommitResponsePartition(index, NO_ERROR))
             value = OffsetCommitValue(
                 p.committed_offset, p.committed_leader_epoch, metadata, now_ms, expires_ms, topic_id
             )

@@ -187,13 +187,13 @@ class OffsetApis:
                 continue
             found = self._topics.get(name)
             if found is not None and checks_partitions:
-                count = found.partition_count
-                good = tuple([p for p in partitions if 0 <= p.partition_index < count])
-                if len(good) < len(partitions):
-                    missing = tuple(p for p in partitions if not 0 <= p.partition_index < count)
+                known = range(found.partition_count)
+                numbers = [p.partition_index for p in partitions]
+                if numbers and not (min(numbers) >= 0 and max(numbers) < len(known)):
+                    missing = tuple(p for p in partitions if p.partition_index not in known)
                     bad = replace(topic, partitions=missing)
                     refused.append(_refusal(bad, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-                    partitions = good
+                    partitions = tuple(p for p in partitions if p.partition_index in known)
             if partitions:
                 topic_id = topic.topic_id if found is None else found.topic_id
                 kept.append(OffsetCommitRequestTopic(name, topic_id, partitions))
