@@ -8,7 +8,7 @@ a version cannot say.
 """
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -383,7 +383,7 @@ class Writing:
             self._add(f"{pack}(f'>{{{count}}}{NUMBERS[element]}', *{value})", explain)
             return
         item = source.variable()
-        if each.layout is not None and self._rows(each.layout, value, item):
+        if each.layout is not None and self._rows(each.layout, value, count, item):
             return
         source.indent(f"for {item} in {value}:")
         if each.layout is not None:
@@ -394,7 +394,7 @@ class Writing:
         self._step(str(len(each.layout.present)) if each.layout is not None else "1")
         source.dedent()
 
-    def _rows(self, layout: Layout, values: str, item: str) -> bool:
+    def _rows(self, layout: Layout, values: str, count: str, item: str) -> bool:
         """Pack structs of numbers and empty texts as rows; whether the layout has such structs.
 
         Most partitions of a fetch are so. If any text is not empty, the structs of the chunk are
@@ -409,7 +409,9 @@ class Writing:
         source = self._source
         if self._in_steps:
             chunk = source.variable()
-            source.indent(f"for {chunk} in {source.constant('batched', _batched)}({values}):")
+            batched = source.constant("batched", _batched)
+            few = f"({values},) if {count} <= {_BATCH} else {batched}({values})"
+            source.indent(f"for {chunk} in {few}:")
             values = chunk
         run = self._row(layout, plain, item)
         pack = source.constant("pack", struct.Struct(">" + run.code).pack)
@@ -460,10 +462,7 @@ def _misfit_in_row(run: _Run, values: str, item: str) -> Explain:
     return explain
 
 
-def _batched(rows: Sequence[object]) -> Iterable[Sequence[object]]:
-    """The rows, or parts of them where they are many."""
-    if len(rows) <= _BATCH:
-        return (rows,)
+def _batched(rows: Sequence[object]) -> Iterator[Sequence[object]]:
     return (rows[at : at + _BATCH] for at in range(0, len(rows), _BATCH))
 
 
