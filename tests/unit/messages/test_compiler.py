@@ -3,8 +3,16 @@
 import pytest
 
 from coordinator_sim.errors import CoordinatorSimError, DataError, WireFormatError
-from coordinator_sim.messages import offset_commit
-from coordinator_sim.messages.codec.frames import decode_request, encode_request, encode_response
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.log.format.steps import finished
+from coordinator_sim.messages import offset_commit, offset_fetch
+from coordinator_sim.messages.codec.compiler import response_steps
+from coordinator_sim.messages.codec.frames import (
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupResponse
 
@@ -19,6 +27,17 @@ def commit_of(*metadata: str | None) -> offset_commit.OffsetCommitRequest:
     )
     topics = (offset_commit.OffsetCommitRequestTopic("t", partitions=partitions),)
     return offset_commit.OffsetCommitRequest("g", 3, "m", topics=topics)
+
+
+def fetch_of(*metadata: str, group_id: str = "g") -> offset_fetch.OffsetFetchResponse:
+    """An answer with one partition for each metadata."""
+    partitions = tuple(
+        offset_fetch.OffsetFetchResponsePartitions(index, 100 + index, metadata=each)
+        for index, each in enumerate(metadata)
+    )
+    topics = (offset_fetch.OffsetFetchResponseTopics("t", partitions=partitions),)
+    group = offset_fetch.OffsetFetchResponseGroup(group_id=group_id, topics=topics)
+    return offset_fetch.OffsetFetchResponse(groups=(group,))
 
 
 @pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 16_383, 32_767])
@@ -54,6 +73,35 @@ def test_partitions_are_read_as_rows_or_one_by_one(
     frame = encode_request(request, version, correlation_id=7, client_id="c")
 
     assert decode_request(frame)[1] == request
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [(), ("",), ("", "", ""), ("x", "", ""), ("", "", "x"), ("y" * 200,), ("", "x") * 1_500],
+)
+@pytest.mark.parametrize("version", range(1, 10))
+def test_partitions_are_written_as_rows_or_one_by_one(
+    metadata: tuple[str, ...], version: int
+) -> None:
+    """Rows of one size are a way of writing, in steps or not: the answer is the same."""
+    answer = fetch_of(*metadata)
+    frame = encode_response(answer, version, correlation_id=7)
+    steps = response_steps(ApiKey.OFFSET_FETCH, version)(7, answer)
+
+    found = decode_response(ApiKey.OFFSET_FETCH, version, frame)
+    assert found == (7, answer if version > 7 else fetch_of(*metadata, group_id=""))
+    assert finished(steps) == frame
+
+
+def test_only_a_long_answer_is_written_with_pauses() -> None:
+    """An answer of ten partitions is one step; each pause follows a thousand fields or more."""
+    short = response_steps(ApiKey.OFFSET_FETCH, 5)(7, fetch_of(*("m",) * 10))
+    long = response_steps(ApiKey.OFFSET_FETCH, 5)(7, fetch_of(*("m",) * 5_000))
+
+    assert list(short) == []
+    costs = list(long)
+    assert sum(costs) >= 5_000
+    assert all(1_000 <= cost < 10_000 for cost in costs)
 
 
 @pytest.mark.parametrize("version", [7, 9])
