@@ -202,9 +202,9 @@ PORT_FAULTS: Final = (
     Exhibit(
         "answers-before-the-log",
         "An answer leaves before its record is committed.",
-        _CORE + "writes",
-        "        _defer(runtime, partition, Write(parked, effect))\n    elif",
-        "        runtime.conclude(parked, effect, NO_ERROR)\n    elif",
+        _CORE + "common.runtime",
+        "            self.defer(shard, write)\n        elif",
+        "            self.complete(write, NO_ERROR)\n        elif",
         "LOG-DEFERRED as 4.4",
     ),
     Exhibit(

@@ -50,6 +50,7 @@ from coordinator_sim.coordinator.runtime import (
     Partition,
     PartitionState,
     Runtime,
+    ScalaRuntime,
     partition_error,
 )
 from coordinator_sim.coordinator.share.describe import initialized_partitions
@@ -57,7 +58,6 @@ from coordinator_sim.coordinator.share.persister import PersisterAnswer
 from coordinator_sim.coordinator.spanning import answer_spanning
 from coordinator_sim.coordinator.topics import KnownTopic
 from coordinator_sim.coordinator.tracing import trace_request, trace_stale_resignation
-from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.context import RequestContext
@@ -99,9 +99,8 @@ class GroupCoordinator:
         verifier: TransactionVerifier | None = None,
         started: bool = True,
     ) -> None:
-        self._runtime = Runtime(
-            config, profile, ids, partition_writer, verifier, writes=writes_of(profile)
-        )
+        kind = Runtime if profile.has_coordinator_runtime else ScalaRuntime
+        self._runtime = kind(config, profile, ids, partition_writer, verifier)
         self._runtime.is_active = started
         self._handlers = handlers_of(profile)
         self._nameless = nameless_requests(profile)

@@ -1,6 +1,6 @@
 """What a handler hands over: a request that waits, what shall be appended, and what follows it.
 
-Plain data; what becomes of it is the business of `runtime` and `writes`.
+Plain data; what becomes of it is the business of `runtime`.
 
 Source: kafka trunk, coordinator-common/.../runtime/CoordinatorResult.java and CoordinatorRuntime's
 CoordinatorWriteEvent.
@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from coordinator_sim.clock.timer_queue import TimerKey
+from coordinator_sim.coordinator.common.runtime import WriteEvent
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.records import (
@@ -105,15 +105,12 @@ NO_EFFECT: Final = Effect()
 """Nothing to append and nothing to say."""
 
 
-class Write(Struct, eq=False):
-    """An operation that waits for a log position.
+class Write(WriteEvent, eq=False):
+    """An operation on a partition's groups, which may wait for a log position.
 
     Args:
         parked: Whose request it is; None for the work of a timer.
-        timer: Name of its write timeout, once armed.
     """
 
     parked: Parked | None
     effect: Effect
-    timer: TimerKey | None = None
-    is_done: bool = False

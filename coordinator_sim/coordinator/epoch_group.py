@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.common.timeline import Timeline, TimelineTable, TimelineValue
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.timeline import Timeline, TimelineTable, TimelineValue
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.partitioning import java_string_hash

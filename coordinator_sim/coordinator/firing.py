@@ -6,6 +6,7 @@ Source: kafka trunk, CoordinatorTimerImpl.java; kafka 3.9, DelayedOperation.scal
 from typing import Final
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.coordinator.common.runtime import OpenBatch
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.consumer.leaving import fence_consumer_member
 from coordinator_sim.coordinator.epoch_timers import Fence, MemberTimeout, expire_member
@@ -18,13 +19,11 @@ from coordinator_sim.coordinator.join_phase import (
     complete_join,
     expire_initial_join,
 )
-from coordinator_sim.coordinator.linger import expire_linger
 from coordinator_sim.coordinator.membership import (
     expire_own_session,
     expire_pending_sync,
     expire_session,
 )
-from coordinator_sim.coordinator.partition import OpenBatch
 from coordinator_sim.coordinator.runtime import (
     NO_EFFECT,
     Effect,
@@ -76,7 +75,8 @@ def fire_due(runtime: Runtime) -> None:
         except StopIteration as done:
             left -= 1
             del runtime.in_background[key]
-            runtime.writes.run(runtime, (done.value,))
+            runtime.scheduled.append(done.value)
+            runtime.run_scheduled()
 
 
 def fire(runtime: Runtime, timer: Timer) -> None:
@@ -86,7 +86,7 @@ def fire(runtime: Runtime, timer: Timer) -> None:
         runtime.expire_write(data)
         return
     if isinstance(data, OpenBatch):
-        expire_linger(runtime, data)
+        runtime.end_linger(data)
         return
     if isinstance(data, Partition):
         expire_offsets(runtime, data)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar, get_args
 
+from coordinator_sim.coordinator.common.runtime import CoordinatorShard
+from coordinator_sim.coordinator.common.timeline import TimelineTable
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.share.group import ShareGroup, ShareState, state_of
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.timeline import TimelineTable
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
@@ -36,14 +37,12 @@ AssignedGroup = TypeVar("AssignedGroup", ConsumerGroup, StreamsGroup)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class GroupTable:
+class GroupTable(CoordinatorShard):
     """Groups by id and their offsets, with what readers of either may still see.
 
     Attributes:
         profile: Of the coordinator.
         present_ms: The present, for stamps of what records do not date.
-        end_offset: Where the next record goes.
-        high_watermark: Everything below is committed.
         offsets: Of the groups, by profiles whose groups do not keep them.
         groups: The entries of the table, to look at; they change by the methods here.
         share_states: What the share coordinator keeps for share groups, by their ids.
@@ -51,8 +50,6 @@ class GroupTable:
 
     profile: Profile
     present_ms: Callable[[], int]
-    end_offset: int = 0
-    high_watermark: int = 0
     offsets: OffsetStore = field(init=False)
     groups: dict[str, AnyGroup] = field(init=False)
     share_states: TimelineTable[str, ShareState] = field(init=False)
@@ -65,9 +62,10 @@ class GroupTable:
     def clear(self) -> None:
         """Drop groups and offsets, and all that is remembered of them."""
         self.offsets = OffsetStore(self.replay)
-        self._table = TimelineTable(self.offsets.timeline, java_string_hash)
+        self.timeline = self.offsets.timeline
+        self._table = TimelineTable(self.timeline, java_string_hash)
         self.groups = self._table.entries
-        self.share_states = TimelineTable(self.offsets.timeline, java_string_hash)
+        self.share_states = TimelineTable(self.timeline, java_string_hash)
 
     # -- what is seen ----------------------------------------------------------------------
 
@@ -110,7 +108,7 @@ class GroupTable:
 
     def expect_append(self) -> None:
         """The next change follows from records that are appended soon; a refusal undoes it."""
-        timeline = self.offsets.timeline
+        timeline = self.timeline
         timeline.written = self.end_offset
         timeline.remember()
 
@@ -147,7 +145,7 @@ class GroupTable:
         if not create:
             return None
         _check_gives_way(group_id, group)
-        made = kind(self.offsets.timeline, group_id, self.profile)
+        made = kind(self.timeline, group_id, self.profile)
         self._table.put(group_id, made)
         return made
 
@@ -161,7 +159,7 @@ class GroupTable:
         """
         group = self.groups.get(group_id)
         if group is None and create:
-            group = ShareGroup(self.offsets.timeline, group_id, self.profile)
+            group = ShareGroup(self.timeline, group_id, self.profile)
             self._table.put(group_id, group)
         if group is not None and not isinstance(group, ShareGroup):
             raise OperationAborted(f"group {group_id} is of another type than its record")
@@ -197,7 +195,7 @@ class GroupTable:
 
     def begin(self, written: int) -> None:
         """The changes to come follow from a batch after that position, which the log has."""
-        timeline = self.offsets.timeline
+        timeline = self.timeline
         timeline.written = written
         if self.high_watermark < self.end_offset:
             timeline.remember()
@@ -211,8 +209,8 @@ class GroupTable:
 
         Source: CoordinatorContext.append and failCurrentBatch.
         """
-        self.offsets.timeline.remember()
-        self.offsets.timeline.written = batch.base_offset
+        self.timeline.remember()
+        self.timeline.written = batch.base_offset
         self.offsets.refused(batch, offsets_alone=offsets_alone)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, TypeVar
 
+from coordinator_sim.coordinator.common.timeline import LATEST
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.runtime import (
@@ -21,7 +22,6 @@ from coordinator_sim.coordinator.runtime import (
     partition_error,
 )
 from coordinator_sim.coordinator.share.describe import described_share_group
-from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import (

@@ -6,7 +6,6 @@ Source: kafka trunk, GroupCoordinatorShard.onLoaded; CoordinatorRuntime.Coordina
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.expiry import arm_expiry
 from coordinator_sim.coordinator.gauges import arm_gauge
-from coordinator_sim.coordinator.linger import fail_open_batch
 from coordinator_sim.coordinator.loading import group_timers
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.errors import ErrorCode
@@ -32,7 +31,7 @@ class JavaTakeover:
         Source: CoordinatorContext.unload cancels the timers before it fails the writes.
         """
         runtime.fail_deferred(partition, ErrorCode.NOT_COORDINATOR)
-        fail_open_batch(runtime, partition, ErrorCode.NOT_COORDINATOR)
+        runtime.fail_open_batch(partition, ErrorCode.NOT_COORDINATOR)
         for timer in group_timers(runtime, partition):
             name = TimerKey(TimerKind.ORPHAN, timer.key.group_id, str(timer.arm_seq))
             runtime.timers.rename(timer, name)

@@ -89,7 +89,7 @@ def create_group(runtime: Runtime, partition: Partition, group_id: str) -> Group
     """Add an Empty group."""
     group = Group(runtime, group_id, partition.index)
     runtime.add_group(group)
-    runtime.writes.add_group(partition, group)
+    runtime.add_new_group(partition, group)
     return group
 
 

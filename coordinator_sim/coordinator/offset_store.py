@@ -12,7 +12,7 @@ replayEndTransactionMarker.
 
 from collections.abc import Callable, Iterator
 
-from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
+from coordinator_sim.coordinator.common.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.kafka.orders.iteration_order import integer_hash, long_hash
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue

@@ -6,6 +6,7 @@ Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetC
 """
 
 from coordinator_sim.coordinator.commit_validation import validate_commit
+from coordinator_sim.coordinator.common.timeline import LATEST
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.epoch_offsets import commit_refusal, fetch_refusal
 from coordinator_sim.coordinator.group import Group
@@ -15,7 +16,6 @@ from coordinator_sim.coordinator.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.streams.group import StreamsGroup
-from coordinator_sim.coordinator.timeline import LATEST
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse

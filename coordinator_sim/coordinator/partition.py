@@ -3,48 +3,15 @@
 Source: kafka trunk, coordinator-common/.../runtime/CoordinatorRuntime.java: CoordinatorContext.
 """
 
-from collections import deque
 from dataclasses import dataclass, field
-from enum import Enum, unique
-from typing import Final
 
+from coordinator_sim.coordinator.common.runtime import OpenBatch, PartitionState
 from coordinator_sim.coordinator.effects import Write
 from coordinator_sim.coordinator.group_table import GroupTable
 from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.messages.records import LogRecord
-
-
-@unique
-class PartitionState(Enum):
-    """What a partition of `__consumer_offsets` is to this broker."""
-
-    LOADING = "loading"
-    ACTIVE = "active"
-    FAILED = "failed"
-    CLOSED = "closed"
-
-
-ACTIVE: Final = PartitionState.ACTIVE
-"""The usual state, under a name of its own for hot paths."""
-
-
-@dataclass(slots=True, eq=False)
-class OpenBatch:
-    """Records of one partition that are applied and not appended yet.
-
-    Args:
-        opened_ms: When its first record came.
-        times_ms: Of the records, one each.
-        writes: The operations that wait for it, in order; some brought no records.
-    """
-
-    partition: "Partition"
-    opened_ms: int
-    records: list[LogRecord] = field(default_factory=list)
-    times_ms: list[int] = field(default_factory=list)
-    writes: list[Write] = field(default_factory=list)
+from coordinator_sim.messages.records import LogBatch
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +19,6 @@ class Partition(GroupTable):
     """One partition of `__consumer_offsets`: its groups, its offsets, and its end of the log.
 
     Args:
-        deferred: Writes waiting for the high watermark, by the end offset they saw.
         load_started_ms: When the load under way or the last one began.
         loaded_records: Read by the load under way or the last one.
         load_error: Why the load under way will fail; NONE as far as is known.
@@ -60,13 +26,8 @@ class Partition(GroupTable):
         uncommitted_groups: Created since the last successful append; a failed one removes them.
         loaded_version: Of the topics that were known when the partition was loaded.
         is_replicated: Whether appends are committed as they come, unless all are held.
-        open_batch: Applied and not appended yet; see `linger`.
     """
 
-    index: int
-    leader_epoch: int = -1
-    state: PartitionState = PartitionState.CLOSED
-    deferred: deque[tuple[int, Write]] = field(default_factory=deque)
     uncommitted_groups: list[str] = field(default_factory=list)
     load_started_ms: int = 0
     loaded_records: int = 0
@@ -74,12 +35,19 @@ class Partition(GroupTable):
     loaded_offsets: LoadedOffsets = field(default_factory=LoadedOffsets)
     loaded_version: int = 0
     is_replicated: bool = True
-    open_batch: OpenBatch | None = None
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing written waits for anything."""
-        return self.high_watermark >= self.end_offset and self.open_batch is None
+    def apply(self, batch: OpenBatch, write: Write, wall_ms: int) -> None:
+        """Apply an operation's records, which readers see when the batch is committed."""
+        written, effect = self.end_offset, write.effect
+        added = LogBatch(
+            partition=self.index,
+            base_offset=written + len(batch.records),
+            timestamp_ms=wall_ms,
+            records=write.records,
+        )
+        if effect.apply is not None:
+            effect.apply.applied(added, written)
+        self.offsets.lingering(added, written, offsets_alone=not effect.is_replayed)
 
     def forget(self) -> None:
         """Drop groups and offsets, and the end of a log that was never replicated."""

@@ -1,19 +1,27 @@
-"""What every handler of a coordinator works on: time, timers, partitions, and what leaves.
+"""What every handler of a group coordinator works on: settings, groups, partitions, what leaves.
 
-Here lives the way of a write: appended or refused, then finished once, with NONE or an error. What
-a write waits for is the business of `writes`. Nothing here knows groups' states.
+Writes go the way of the profile's coordinator. Java's (`Runtime`) applies records as it appends
+them, takes them back when the append is refused, and lets every answer wait for the log position
+that the operation saw. Scala's (`ScalaRuntime`) changes its state when the append is through, and
+only the operation that appended waits, for its own batch.
 
-Source: kafka trunk, coordinator-common/.../runtime/CoordinatorRuntime.java: CoordinatorContext
-(append, failCurrentBatch), CoordinatorWriteEvent; kafka 3.9, GroupMetadataManager.appendForGroup.
+Source: kafka trunk, coordinator-common/.../runtime/CoordinatorRuntime.java; kafka 3.9,
+GroupMetadataManager.appendForGroup on DelayedProduce.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
-from coordinator_sim.clock.clock import TRUE
-from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
 from coordinator_sim.coordinator import contract
+from coordinator_sim.coordinator.common.runtime import (
+    ACTIVE,
+    ADAPTIVE,
+    CoordinatorEvent,
+    CoordinatorRuntime,
+    OpenBatch,
+    PartitionState,
+)
 from coordinator_sim.coordinator.counters import Counters
 from coordinator_sim.coordinator.effects import (
     NO_EFFECT,
@@ -22,14 +30,9 @@ from coordinator_sim.coordinator.effects import (
     Parked,
     Write,
 )
-from coordinator_sim.coordinator.epoch_tracing import trace_undone
+from coordinator_sim.coordinator.epoch_tracing import trace_records, trace_undone
 from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.partition import (
-    ACTIVE,
-    Partition,
-    PartitionState,
-    partition_error,
-)
+from coordinator_sim.coordinator.partition import Partition, partition_error
 from coordinator_sim.coordinator.refusals import error_response, numbered
 from coordinator_sim.coordinator.share.persister import (
     DeleteState,
@@ -58,17 +61,9 @@ __all__ = [
     "Partition",
     "PartitionState",
     "Runtime",
-    "Scheduled",
     "Write",
     "partition_error",
 ]
-
-
-class Scheduled(Protocol):
-    """A step that another thread takes as soon as the one under way is done."""
-
-    def run(self, runtime: "Runtime") -> None:
-        """Take it."""
 
 
 class AsksPersister(Protocol):
@@ -81,44 +76,20 @@ class AsksPersister(Protocol):
 _partition_of: Final = lru_cache(maxsize=65_536)(partition_for)
 
 
-class Writes(Protocol):
-    """How a coordinator writes."""
-
-    def add_group(self, partition: Partition, group: Group) -> None:
-        """Add a group for which nothing is appended yet."""
-        ...
-
-    def submit(
-        self, runtime: "Runtime", partition: Partition, parked: Parked | None, effect: Effect
-    ) -> None:
-        """See `Runtime.submit`."""
-        ...
-
-    def run(self, runtime: "Runtime", steps: Sequence[Scheduled]) -> None:
-        """Run what other threads of the broker were told to do meanwhile, in order."""
-        ...
-
-
-class Runtime:
-    """The shared workbench of one coordinator's handlers.
+class Runtime(CoordinatorRuntime[Partition]):
+    """The shared workbench of one coordinator's handlers; its writes are the Java coordinator's.
 
     Attributes:
-        now_ms: Instant of the verb under way.
         is_active: Whether requests are taken.
         is_over: Whether it was shut down.
         tracing: Whether events are wanted; callers ask before building one.
         groups: Every classic group of active partitions; `add_group`, `remove_group` change it.
-        gathering: While several events wait, the partitions whose batches wait for them too.
-        linger_ms: How long a batch of Java's waits for more records; 0, `ADAPTIVE`: not at all.
         counters: Totals that the coordinator's metrics show.
         assignors: Those that compute the targets of groups.
-        writes: How the coordinator of the profile writes.
         topic_rights: Which topics a sender may know of; None for all.
         topics: Of the cluster, for groups that are assigned here.
         open_groups: By producer id the groups with offsets in its transaction, by profiles whose
             groups keep them. Source: GroupMetadataManager.openGroupsForProducer.
-        scheduled: Events to be run at the end of the verb.
-        is_idle: Whether no event is under way, so that another one is run as soon as it is there.
         in_background: By partition and group the work of another thread; each returns an event.
         stories: Of the traced groups with epochs, by id; see `epoch_tracing`.
         persister: Share coordinator that may answer at once; None for none.
@@ -133,36 +104,26 @@ class Runtime:
         "_group_configs",
         "_group_order",
         "_replies",
-        "_write_seq",
         "assignors",
         "config",
         "counters",
-        "gathering",
         "groups",
         "hold_high_watermark",
         "ids",
         "in_background",
         "is_active",
-        "is_idle",
         "is_over",
-        "linger_ms",
-        "now_ms",
         "open_groups",
         "partition_writer",
-        "partitions",
         "persister",
         "persister_calls",
         "profile",
-        "scheduled",
         "stories",
         "tells_heartbeats",
-        "timers",
         "topic_rights",
         "topics",
         "tracing",
         "verifier",
-        "wall_clock",
-        "writes",
     )
 
     def __init__(
@@ -172,15 +133,14 @@ class Runtime:
         ids: contract.IdSource,
         partition_writer: contract.PartitionWriter | None,
         verifier: contract.TransactionVerifier | None = None,
-        *,
-        writes: Writes,
     ) -> None:
+        linger_ms = config.group_coordinator_append_linger_ms
+        super().__init__(profile.append_linger_ms if linger_ms is None else linger_ms)
         self.config = config
         self._group_configs: dict[str, contract.CoordinatorConfig] = {}
         self.topic_rights: contract.TopicRights | None = None
         self.counters = Counters()
         self.profile = profile
-        self.writes = writes
         self.ids = ids
         self.assignors = contract.Assignors()
         self.partition_writer = partition_writer
@@ -190,22 +150,12 @@ class Runtime:
         self.is_over = False
         self.tracing = config.trace
         self.tells_heartbeats = self.tracing
-        linger_ms = config.group_coordinator_append_linger_ms
-        self.linger_ms = profile.append_linger_ms if linger_ms is None else linger_ms
-        self.gathering: list[Partition] | None = None
-        self.now_ms = 0
-        self.wall_clock = TRUE
-        self.timers = TimerQueue()
-        self.partitions: dict[int, Partition] = {}
         self.groups: dict[str, Group] = {}
         self._group_order = ConcurrentHashTable(java_string_hash)
         self.topics = KnownTopics()
         self.open_groups: dict[int, dict[str, None]] = {}
-        self.scheduled: list[Scheduled] = []
-        self.is_idle = False
-        self.in_background: dict[tuple[int, str], Steps[Scheduled]] = {}
+        self.in_background: dict[tuple[int, str], Steps[CoordinatorEvent]] = {}
         self.stories: dict[str, EpochGroupStory] = {}
-        self._write_seq = 0
         self._call_seq = 0
         self.persister: contract.Persister | None = None
         self._replies: list[contract.Reply] = []
@@ -215,12 +165,9 @@ class Runtime:
         self.persister_calls: dict[int, AsksPersister] = {}
 
     @property
-    def wall_ms(self) -> int:
-        """The present for stamps and for what they are compared with; timers go by `now_ms`.
-
-        Source: kafka trunk, Time.milliseconds; SystemTimer (Time.hiResClockMs).
-        """
-        return self.wall_clock.shown_ms(self.now_ms)
+    def write_timeout_ms(self) -> int:
+        """The setting `offsets.commit.timeout.ms`."""
+        return self.config.offsets_commit_timeout_ms
 
     # -- settings --------------------------------------------------------------------------
 
@@ -242,6 +189,14 @@ class Runtime:
         return self._group_configs.get(group_id, self.config)
 
     # -- groups ----------------------------------------------------------------------------
+
+    def add_new_group(self, partition: Partition, group: Group) -> None:
+        """Add a group for which nothing is appended yet; a refused append takes it away.
+
+        Readers see it once something is committed after it.
+        """
+        partition.add_group(group)
+        partition.uncommitted_groups.append(group.group_id)
 
     def add_group(self, group: Group) -> None:
         """Make a group of an active partition known. Source: GroupMetadataManager.addGroup."""
@@ -267,11 +222,8 @@ class Runtime:
     # -- what leaves -----------------------------------------------------------------------
 
     def take(self) -> contract.CoordinatorResult:
-        """Everything gathered since the last call, once what is scheduled has run.
-
-        A scheduled step may schedule more. Terminates: each request is resumed at most once.
-        """
-        while self.scheduled:
+        """Everything gathered since the last call, once what is scheduled has run."""
+        if self.scheduled:
             self.run_scheduled()
         replies, batches, events, asked = self._replies, self._batches, self._events, self._asked
         if not (replies or batches or events or asked):
@@ -284,21 +236,6 @@ class Runtime:
         batches.clear()
         events.clear()
         return result
-
-    def enqueue(self, step: Scheduled) -> None:
-        """Run an event: now if none is under way, else after that one and those that wait."""
-        self.scheduled.append(step)
-        if self.is_idle:
-            self.is_idle = False
-            while self.scheduled:
-                self.run_scheduled()
-            self.is_idle = True
-
-    def run_scheduled(self) -> None:
-        """Run the events that those before them have caused."""
-        if self.scheduled:
-            due, self.scheduled = self.scheduled, []
-            self.writes.run(self, due)
 
     def reply(self, token: int, response: Response) -> None:
         """Send a response; the caller tells the trace."""
@@ -368,10 +305,65 @@ class Runtime:
             parked: Whose request it is; None for the work of a timer, or an answer not waiting.
             effect: What to append, answer and do.
 
-        Source: CoordinatorWriteEvent.run and CoordinatorContext.append; in Scala
-        GroupMetadataManager.appendForGroup.
+        Source: CoordinatorWriteEvent.run and CoordinatorContext.append.
         """
-        self.writes.submit(self, partition, parked, effect)
+        if self.tracing and effect.records:
+            trace_records(self, partition, effect)
+        write = Write(parked, effect, records=effect.records)
+        if (self.linger_ms > 0 or self.is_gathering) and self._linger(partition, write):
+            return
+        if effect.records or effect.marker is not None:
+            batch, error = self.append(partition, effect)
+            if error is NO_ERROR:
+                partition.offsets.appended(
+                    batch, partition.high_watermark, offsets_alone=not effect.is_replayed
+                )
+                partition.uncommitted_groups.clear()
+            else:
+                partition.refused(batch, offsets_alone=not effect.is_replayed)
+                self._undo_groups(partition)
+            if self.config.idle_timers:
+                self._touch_timeout(effect, error)
+            if error is not NO_ERROR:
+                self.complete(write, error)
+                self.release(partition)
+                return
+        self.wait(partition, write)
+
+    def _linger(self, partition: Partition, write: Write) -> bool:
+        """Put an operation into the partition's open batch; whether that was the place for it.
+
+        An operation without records joins a batch that is open, and none is opened for it. A
+        transactional one, and a marker, first append what is open: if that is refused, so are they.
+
+        Source: CoordinatorContext.append and completeTransaction.
+        """
+        effect = write.effect
+        is_alone = effect.marker is not None or (effect.transactional and bool(effect.records))
+        if not is_alone:
+            is_added = bool(effect.records) or partition.open_batch is not None
+            if is_added:
+                self.add(partition, write)
+            return is_added
+        error = self.flush(partition)
+        if error is not NO_ERROR:
+            self.finish(write, error)
+            return True
+        if effect.marker is None and self.config.idle_timers:
+            # Its own batch has a linger timer too, which ends with the write.
+            self.timers.touch(self.now_ms + self.linger_ms)
+        return False
+
+    def _touch_timeout(self, effect: Effect, error: ErrorCode) -> None:
+        """Turn the wheel by the timeout of a write that is over before it waits for anything.
+
+        A refused one has a timeout too where its batch is appended by an event of its own.
+
+        Source: CoordinatorWriteEvent.run, which arms the timeout unless the write has ended.
+        """
+        is_alone = effect.transactional or effect.marker is not None
+        if error is NO_ERROR or (self.linger_ms == ADAPTIVE and not is_alone):
+            self.timers.touch(self.now_ms + self.write_timeout_ms)
 
     def append_unacknowledged(self, partition: Partition, records: tuple[LogRecord, ...]) -> None:
         """Append records that nobody waits for: no verdict, no high watermark, no timeout.
@@ -396,14 +388,22 @@ class Runtime:
                 effect.apply.applied(batch, batch.base_offset)
         return batch, NO_ERROR
 
-    def append_open(self, partition: Partition, batch: LogBatch) -> ErrorCode:
-        """Append a batch whose records are applied already; a refusal is the caller's to undo."""
+    def append_open(self, partition: Partition, batch: OpenBatch) -> ErrorCode:
+        """Append the open batch; a refusal is the caller's to undo."""
+        times_ms = tuple(batch.times_ms)
+        appended = LogBatch(
+            partition=partition.index,
+            base_offset=partition.end_offset,
+            timestamp_ms=times_ms[0],
+            records=tuple(batch.records),
+            record_times_ms=times_ms if times_ms[-1] != times_ms[0] else (),
+        )
         if self.partition_writer is not None:
-            error = self.partition_writer.append(batch)
+            error = self.partition_writer.append(appended)
             if error is not NO_ERROR:
                 return error
-        self._put(partition, batch)
-        partition.offsets.timeline.settle(partition.end_offset, partition.high_watermark)
+        self._put(partition, appended)
+        partition.timeline.settle(partition.end_offset, partition.high_watermark)
         partition.uncommitted_groups.clear()
         return NO_ERROR
 
@@ -425,26 +425,12 @@ class Runtime:
             partition.high_watermark = partition.end_offset
         self._batches.append(batch)
 
-    def release(self, partition: Partition) -> None:
-        """Finish, in order, the writes whose log position is committed."""
-        deferred = partition.deferred
-        while deferred and deferred[0][0] <= partition.high_watermark:
-            self.finish(deferred.popleft()[1], NO_ERROR)
+    def revert(self, partition: Partition) -> None:
+        """Undo what the open batch applied, in the index of all groups too."""
+        super().revert(partition)
+        self._undo_groups(partition)
 
-    def fail_deferred(self, partition: Partition, error: ErrorCode) -> None:
-        """Finish every waiting write of a partition with an error, in order."""
-        while partition.deferred:
-            self.finish(partition.deferred.popleft()[1], error)
-
-    def expire_write(self, write: Write) -> None:
-        """A write was not committed in time.
-
-        Source: CoordinatorRuntime.OperationTimeout; in Scala DelayedProduce.onExpiration.
-        """
-        write.timer = None
-        self.finish(write, ErrorCode.REQUEST_TIMED_OUT)
-
-    def undo_groups(self, partition: Partition) -> None:
+    def _undo_groups(self, partition: Partition) -> None:
         """The table went back to the last successful append: so does the index of all groups."""
         groups = partition.classic_groups()
         for group_id in partition.uncommitted_groups:
@@ -459,25 +445,9 @@ class Runtime:
         if self.stories:
             trace_undone(self, partition)
 
-    def arm_write_timeout(self, write: Write) -> None:
-        """Let the write fail unless it is committed within offsets.commit.timeout.ms."""
-        self._write_seq += 1
-        key = TimerKey(TimerKind.WRITE, "", str(self._write_seq))
-        write.timer = key
-        deadline_ms = self.now_ms + self.config.offsets_commit_timeout_ms
-        self.timers.schedule(key, deadline_ms, now_ms=self.now_ms, data=write)
-
-    def finish(self, write: Write, error: ErrorCode) -> None:
-        """Complete a write that waited, once. Source: CoordinatorWriteEvent.complete."""
-        if write.is_done:
-            return
-        write.is_done = True
-        if write.timer is not None:
-            self.timers.cancel(write.timer)
-        self.conclude(write.parked, write.effect, error)
-
-    def conclude(self, parked: Parked | None, effect: Effect, error: ErrorCode) -> None:
-        """What a write ends with: its follow-up first, then its answer."""
+    def complete(self, write: Write, error: ErrorCode) -> None:
+        """End an operation: its follow-up first, then its answer."""
+        effect, parked = write.effect, write.parked
         if effect.follow is not None:
             effect.follow.finish(error)
         if parked is None:
@@ -491,3 +461,31 @@ class Runtime:
         """Answer a request whose operation failed. Source: handleOperationException."""
         if not parked.is_answered:
             self.answer(parked, error_response(parked.request, error, self.profile))
+
+
+class ScalaRuntime(Runtime):
+    """The workbench of the Scala coordinator: memory follows what is committed."""
+
+    __slots__ = ()
+
+    def add_new_group(self, partition: Partition, group: Group) -> None:
+        """The group is there for all; a refusal leaves it."""
+        partition.put_group(group)
+
+    def submit(self, partition: Partition, parked: Parked | None, effect: Effect) -> None:
+        """Append if there is what to append, and wait until that is committed.
+
+        Writes before it that still wait do not hold it up.
+
+        Source: kafka 3.9, GroupMetadataManager.appendForGroup.
+        """
+        write = Write(parked, effect)
+        if effect.records or effect.marker is not None or effect.is_empty_batch:
+            _, error = self.append(partition, effect)
+            if error is not NO_ERROR:
+                self.complete(write, error)
+                return
+            if partition.high_watermark < partition.end_offset:
+                self.defer(partition, write)
+                return
+        self.complete(write, NO_ERROR)

@@ -28,8 +28,8 @@ from coordinator_sim.broker.share_coordinator.ports import (
 from coordinator_sim.broker.share_coordinator.shard import Records, Refusal, ShareCoordinatorShard
 from coordinator_sim.broker.share_coordinator.state import ShareRecord
 from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind, TimerQueue
-from coordinator_sim.coordinator.partition import PartitionState
-from coordinator_sim.coordinator.timeline import Timeline
+from coordinator_sim.coordinator.common.runtime import PartitionState
+from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode

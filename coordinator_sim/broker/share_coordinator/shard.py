@@ -25,7 +25,7 @@ from coordinator_sim.broker.share_coordinator.state import (
 )
 from coordinator_sim.broker.shares.persister import SharePartitionKey
 from coordinator_sim.broker.shares.share_values import share_partition_hash
-from coordinator_sim.coordinator.timeline import Timeline, TimelineTable, TimelineValue
+from coordinator_sim.coordinator.common.timeline import Timeline, TimelineTable, TimelineValue
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order

@@ -211,6 +211,6 @@ def _replace(runtime: Runtime, partition: Partition, group: ConsumerGroup, class
     """Put the classic group into the table and start its members' sessions."""
     partition.drop_consumer_group(group.group_id)
     runtime.add_group(classic)
-    runtime.writes.add_group(partition, classic)
+    runtime.add_new_group(partition, classic)
     for member in classic.ordered():
         start_session(runtime, classic, member)

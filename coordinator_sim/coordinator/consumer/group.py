@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.common.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.epoch_group import AssignmentEpochs, RecordTypes
 from coordinator_sim.coordinator.modern.group import (
@@ -27,7 +28,6 @@ from coordinator_sim.coordinator.modern.group import (
     ModernGroupMember,
     is_homogeneous,
 )
-from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.orders.iteration_order import java_bucket, java_string_key

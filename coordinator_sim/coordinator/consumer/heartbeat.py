@@ -18,6 +18,7 @@ from coordinator_sim.assignors.contract import AssignmentFailed
 from coordinator_sim.assignors.foreign.contract import AssignorFault
 from coordinator_sim.assignors.foreign.in_coordinators import NamedTopic, assigned_by_own
 from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
+from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.consumer.group import (
     ConsumerGroup,
     ConsumerGroupMember,
@@ -57,7 +58,6 @@ from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
 from coordinator_sim.coordinator.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 import re2
 
+from coordinator_sim.coordinator.common.runtime import CoordinatorEvent
 from coordinator_sim.coordinator.consumer.group import (
     ConsumerGroup,
     ConsumerGroupMember,
@@ -25,7 +26,7 @@ from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.coordinator.epoch_tracing import trace_scan
 from coordinator_sim.coordinator.modern.group import CountedTopics
-from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime, Scheduled
+from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
@@ -215,7 +216,7 @@ class Resolution:
     regexes: tuple[str, ...]
     context: RequestContext
 
-    def steps(self, runtime: Runtime) -> Steps[Scheduled]:
+    def steps(self, runtime: Runtime) -> Steps[CoordinatorEvent]:
         """Match the topics that there are at the first step; return the event that writes them.
 
         Source: kafka 4.4, TopicRegexResolver.resolveRegularExpressions.

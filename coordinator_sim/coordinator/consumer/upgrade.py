@@ -11,6 +11,7 @@ ConsumerGroup.fromClassicGroup and createConsumerGroupRecords.
 from collections.abc import Iterable
 
 from coordinator_sim.coordinator import epoch_refusals
+from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.consumer.embedded import (
     MalformedBlob,
     TopicPartitions,
@@ -23,7 +24,6 @@ from coordinator_sim.coordinator.group import Group, Member, is_consumer
 from coordinator_sim.coordinator.join_phase import complete_join_of
 from coordinator_sim.coordinator.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode

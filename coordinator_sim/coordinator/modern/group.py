@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.common.timeline import Timeline, TimelineTable
 from coordinator_sim.coordinator.epoch_group import (
     EpochGroup,
     EpochMember,
@@ -19,7 +20,6 @@ from coordinator_sim.coordinator.epoch_group import (
     NumberedState,
     TargetT,
 )
-from coordinator_sim.coordinator.timeline import Timeline, TimelineTable
 from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.records import LogRecord

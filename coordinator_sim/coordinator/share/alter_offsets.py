@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_refusals import other_type
 from coordinator_sim.coordinator.runtime import Partition, Runtime
@@ -21,7 +22,6 @@ from coordinator_sim.coordinator.share.persister import (
     PartitionStart,
     PersisterAnswer,
 )
-from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.messages.alter_share_group_offsets import (

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target, as_target, held
+from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.epoch_group import RecordTypes
 from coordinator_sim.coordinator.modern.group import (
@@ -26,7 +27,6 @@ from coordinator_sim.coordinator.modern.group import (
     ModernGroupMember,
     is_homogeneous,
 )
-from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.kafka.orders.iteration_order import (
     java_copy_capacity,

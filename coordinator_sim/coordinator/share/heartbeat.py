@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from coordinator_sim.assignors.share_contract import ShareMember as MemberSpec
 from coordinator_sim.assignors.share_contract import ShareTopics, Target
 from coordinator_sim.coordinator import epoch_refusals
+from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.consumer.heartbeat import empty_field
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, UNKNOWN_TIME
@@ -37,7 +38,6 @@ from coordinator_sim.coordinator.share.initializing import (
     initializing_record,
     topics_to_initialize,
 )
-from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order

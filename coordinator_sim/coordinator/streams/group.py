@@ -14,6 +14,12 @@ from typing import Any, ClassVar, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.common.timeline import (
+    LATEST,
+    Timeline,
+    TimelineTable,
+    TimelineValue,
+)
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.epoch_group import (
     AssignmentEpochs,
@@ -38,7 +44,6 @@ from coordinator_sim.coordinator.streams.tasks import (
     tasks_from,
 )
 from coordinator_sim.coordinator.streams.topology import ConfiguredTopology, Topology, topology_from
-from coordinator_sim.coordinator.timeline import LATEST, Timeline, TimelineTable, TimelineValue
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.messages.records import LogRecord

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.consumer.heartbeat import empty_field
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
@@ -59,7 +60,6 @@ from coordinator_sim.coordinator.streams.topology import (
     topology_from,
     topology_value,
 )
-from coordinator_sim.coordinator.timeline import Timeline
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode

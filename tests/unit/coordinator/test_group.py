@@ -5,7 +5,6 @@ import pytest
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import Runtime
-from coordinator_sim.coordinator.writes import writes_of
 from coordinator_sim.errors import InvariantViolation, OperationAborted
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
 from coordinator_sim.kafka.seeded_ids import SeededIds
@@ -14,8 +13,7 @@ from coordinator_sim.messages.join_group import JoinGroupRequestProtocol
 
 def make_group(*members: Member) -> Group:
     """A group of these members."""
-    writes = writes_of(DEFAULT_PROFILE)
-    runtime = Runtime(CoordinatorConfig(), DEFAULT_PROFILE, SeededIds(), None, writes=writes)
+    runtime = Runtime(CoordinatorConfig(), DEFAULT_PROFILE, SeededIds(), None)
     group = Group(runtime, "g", 0)
     for member in members:
         group.add(member)

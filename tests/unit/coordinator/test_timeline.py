@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coordinator_sim.coordinator.timeline import Timeline, TimelineTable, timeline_capacity
+from coordinator_sim.coordinator.common.timeline import Timeline, TimelineTable, timeline_capacity
 from coordinator_sim.kafka.orders.iteration_order import integer_hash
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.runtime import Effect, Partition, Runtime, Write
-from coordinator_sim.coordinator.writes import writes_of
+from coordinator_sim.coordinator.runtime import Effect, Partition, Runtime, ScalaRuntime, Write
 from coordinator_sim.harness.harness import FailingAppends
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
@@ -48,8 +47,8 @@ class Bench:
         self.appends = FailingAppends()
         config = CoordinatorConfig(hold_high_watermark=held, trace=False, idle_timers=idle_timers)
         known = profile_named(profile)
-        writes = writes_of(known)
-        self.runtime = Runtime(config, known, SeededIds(0), self.appends, writes=writes)
+        kind = Runtime if known.has_coordinator_runtime else ScalaRuntime
+        self.runtime = kind(config, known, SeededIds(0), self.appends)
         self.partition = Partition(index=0, profile=known, present_ms=lambda: 0)
         self.story = Story()
 

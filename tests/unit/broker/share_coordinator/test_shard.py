@@ -8,7 +8,7 @@ from msgspec import structs
 from coordinator_sim.broker.share_coordinator import shard
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
 from coordinator_sim.broker.shares.persister import SharePartitionKey
-from coordinator_sim.coordinator.timeline import Timeline
+from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.messages import share_state_records
