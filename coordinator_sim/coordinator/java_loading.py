@@ -30,8 +30,7 @@ class JavaTakeover:
         Dead group.
         Source: CoordinatorContext.unload cancels the timers before it fails the writes.
         """
-        runtime.fail_deferred(partition, ErrorCode.NOT_COORDINATOR)
-        runtime.fail_open_batch(partition, ErrorCode.NOT_COORDINATOR)
+        runtime.fail_writes(partition, ErrorCode.NOT_COORDINATOR)
         for timer in group_timers(runtime, partition):
             name = TimerKey(TimerKind.ORPHAN, timer.key.group_id, str(timer.arm_seq))
             runtime.timers.rename(timer, name)

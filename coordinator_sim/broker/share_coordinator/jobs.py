@@ -21,6 +21,7 @@ from coordinator_sim.broker.share_coordinator.shard import (
     ShareCoordinatorShard,
 )
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.common.runtime import PartitionState
 from coordinator_sim.kafka.errors import ErrorCode
 
 
@@ -86,7 +87,9 @@ class PeriodicJobs:
         self._arm_at(self._runtime.now_ms + job.interval_ms, job)
 
     def _arm_at(self, deadline_ms: int, job: _Job) -> None:
-        key = self._runtime.new_timer(TimerKind.UPKEEP, deadline_ms, lambda: self._due(key))
+        key: TimerKey = self._runtime.new_timer(
+            TimerKind.UPKEEP, deadline_ms, lambda: self._due(key)
+        )
         self._armed[key] = job
         self.arm()
 
@@ -131,20 +134,21 @@ class PeriodicJobs:
     def _has_work(self) -> bool:
         """Whether a partition has state, or a log that can be cut."""
         return any(
-            len(shard) or shard.redundant.last() != self._pruned.get(partition)
-            for partition, shard in self._runtime.shards()
+            len(shard) or shard.redundant.last() != self._pruned.get(index)
+            for index, shard in self._runtime.partitions.items()
+            if shard.state is PartitionState.ACTIVE
         )
 
     # -- the log ------------------------------------------------------------------------------
 
     def _prune(self, job: _Job) -> None:
         """Delete what is redundant in every partition, then wait for the next time."""
-        partitions = self._runtime.active()
-        rest = _Countdown(len(partitions), partial(self._arm, job))
-        for partition in partitions:
-            told = partial(self._prune_to, partition, rest)
+        shards = self._runtime.active()
+        rest = _Countdown(len(shards), partial(self._arm, job))
+        for shard in shards:
+            told = partial(self._prune_to, shard.index, rest)
             name = "CoordinatorWriteEvent(name=write-state-record-prune)"
-            self._runtime.write(partition, Operation(name, _last_redundant, told))
+            self._runtime.enqueue(Operation(shard.index, name, _last_redundant, told))
         rest.begin()
 
     def _prune_to(

@@ -231,7 +231,7 @@ class ShareCoordinator:
 
         place = state_partition(key, self._config.state_topic_partitions)
         name = f"CoordinatorWriteEvent(name={operation.name})"
-        self.runtime.write(place, Operation(name, act, part.told))
+        self.runtime.enqueue(Operation(place, name, act, part.told))
 
     # -- time ---------------------------------------------------------------------------------
 

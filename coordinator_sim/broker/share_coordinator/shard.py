@@ -25,6 +25,7 @@ from coordinator_sim.broker.share_coordinator.state import (
 )
 from coordinator_sim.broker.shares.persister import SharePartitionKey
 from coordinator_sim.broker.shares.share_values import share_partition_hash
+from coordinator_sim.coordinator.common.runtime import CoordinatorShard, OpenBatch, WriteEvent
 from coordinator_sim.coordinator.common.timeline import Timeline, TimelineTable, TimelineValue
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
@@ -66,13 +67,14 @@ _NO_STATE: Final = ShareSnapshotValue(start_offset=UNDECIDED)
 """What is told of a share partition of which nothing is kept."""
 
 
-class ShareCoordinatorShard:
+class ShareCoordinatorShard(CoordinatorShard):
     """The share partitions of one partition of the topic.
 
     Args:
         config: Of the broker.
         topics: What topics there are.
-        timeline: Positions of the partition's log.
+        index: The partition's number.
+        leader_epoch: Of the broker's leadership.
 
     Attributes:
         redundant: Up to where the log can go.
@@ -89,8 +91,14 @@ class ShareCoordinatorShard:
     )
 
     def __init__(
-        self, config: ShareCoordinatorConfig, topics: KnownTopics, timeline: Timeline
+        self,
+        config: ShareCoordinatorConfig,
+        topics: KnownTopics,
+        index: int,
+        leader_epoch: int = -1,
     ) -> None:
+        super().__init__(index=index, leader_epoch=leader_epoch)
+        timeline = self.timeline
         self._config = config
         self._topics = topics
         self._states: TimelineTable[SharePartitionKey, ShareSnapshotValue] = TimelineTable(
@@ -113,6 +121,11 @@ class ShareCoordinatorShard:
         return self._states.get(key)
 
     # -- records ------------------------------------------------------------------------------
+
+    def apply(self, batch: OpenBatch, write: WriteEvent, _wall_ms: int) -> None:
+        """Let the records of an operation count."""
+        for offset, record in enumerate(write.records, self.end_offset + len(batch.records)):
+            self.replay(offset, record)
 
     def replay(self, offset: int, record: ShareRecord) -> None:
         """Let a record count that is written, or read by a load."""

@@ -195,9 +195,12 @@ class CoordinatorRuntime(Generic[S]):
 
     # -- events ----------------------------------------------------------------------------
 
-    def enqueue(self, event: CoordinatorEvent) -> None:
-        """Run an event: now if none is under way, else after those that wait."""
-        self.scheduled.append(event)
+    def enqueue(self, event: CoordinatorEvent | OpenBatch, *, is_first: bool = False) -> None:
+        """Run an event: now if none is under way, else after (or before) those that wait."""
+        if is_first:
+            self.scheduled.appendleft(event)
+        else:
+            self.scheduled.append(event)
         if self.is_idle:
             self.is_idle = False
             try:
@@ -316,6 +319,11 @@ class CoordinatorRuntime(Generic[S]):
         shard.open_batch = None
         for write in batch.writes:
             self.finish(write, error)
+
+    def fail_writes(self, shard: S, error: ErrorCode) -> None:
+        """End every operation that waits, as the partition is given up."""
+        self.fail_deferred(shard, error)
+        self.fail_open_batch(shard, error)
 
     def fail_deferred(self, shard: S, error: ErrorCode) -> None:
         """End every operation that waits for the high watermark with an error, in order."""

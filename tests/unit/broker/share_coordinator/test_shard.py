@@ -8,7 +8,6 @@ from msgspec import structs
 from coordinator_sim.broker.share_coordinator import shard
 from coordinator_sim.broker.share_coordinator.ports import ShareCoordinatorConfig
 from coordinator_sim.broker.shares.persister import SharePartitionKey
-from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.messages import share_state_records
@@ -35,7 +34,7 @@ class Bench:
 
     def __init__(self, release: str = "4.4", updates: int = 500) -> None:
         config = ShareCoordinatorConfig(updates_per_snapshot=updates, profile=PROFILES[release])
-        self.shard = shard.ShareCoordinatorShard(config, OneTopic(), Timeline())
+        self.shard = shard.ShareCoordinatorShard(config, OneTopic(), 0)
         self.written: list[Any] = []
 
     def take(self, records: shard.Records) -> None:
