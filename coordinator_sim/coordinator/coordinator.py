@@ -411,11 +411,7 @@ class GroupCoordinator:
         runtime.timers.start(now_ms)
         if runtime.is_active:
             self._handlers.start_jobs(runtime)
-        part = runtime.partitions.get(partition)
-        if part is None:
-            part = runtime.partitions[partition] = Partition(
-                index=partition, profile=runtime.profile, present_ms=lambda: runtime.wall_ms
-            )
+        part = runtime.shard_of(partition)
         # Java forgets the epoch with the partition, Scala keeps it.
         is_forgotten = part.state is PartitionState.CLOSED and not runtime.profile.epochs_outlive
         if is_forgotten or self._is_newer(part, leader_epoch):
@@ -459,11 +455,7 @@ class GroupCoordinator:
         runtime.now_ms = now_ms
         if not hears_metadata(runtime):
             return runtime.take()
-        part = runtime.partitions.get(partition)
-        if part is None:
-            part = runtime.partitions[partition] = Partition(
-                index=partition, profile=runtime.profile, present_ms=lambda: runtime.wall_ms
-            )
+        part = runtime.shard_of(partition)
         if leader_epoch is None or self._is_newer(part, leader_epoch):
             if runtime.profile.epochs_outlive and leader_epoch is not None:
                 part.leader_epoch = leader_epoch

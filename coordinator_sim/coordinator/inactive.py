@@ -8,7 +8,6 @@ Source: GroupCoordinatorService, `isActive` in each of its methods; in Scala Gro
 """
 
 from coordinator_sim.clock.timer_queue import TimerQueue
-from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.loading import Takeover, unload
 from coordinator_sim.coordinator.runtime import PartitionState, Runtime
 from coordinator_sim.coordinator.share.describe import undescribed_shares
@@ -61,7 +60,7 @@ def start_up(runtime: Runtime) -> bool:
 def shut_down(runtime: Runtime, takeover: Takeover) -> None:
     """Take no requests any more; Java unloads what it leads, and no timer is left."""
     if runtime.profile.has_coordinator_runtime and runtime.is_active:
-        for partition in partitions_in_order(runtime):
+        for partition in runtime.shards():
             if partition.state is not PartitionState.CLOSED:
                 unload(runtime, takeover, partition, None)
     runtime.is_active, runtime.is_over = False, True

@@ -9,7 +9,6 @@ GroupCoordinator.handleDescribeGroup and handleListGroups.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final, TypeVar
 
 from coordinator_sim.coordinator.common.timeline import LATEST
@@ -24,11 +23,7 @@ from coordinator_sim.coordinator.runtime import (
 from coordinator_sim.coordinator.share.describe import described_share_group
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.orders.iteration_order import (
-    computed_hash_order,
-    concurrent_hash_order,
-    topic_partition_hash,
-)
+from coordinator_sim.kafka.orders.iteration_order import computed_hash_order, topic_partition_hash
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.resources import TopicPartition
@@ -184,17 +179,6 @@ def list_groups(runtime: Runtime, request: ListGroupsRequest, context: RequestCo
     runtime.reply(context.token, ListGroupsResponse(error_code=error, groups=listed))
 
 
-def partitions_in_order(runtime: Runtime) -> list[Partition]:
-    """Partitions in the order of a ConcurrentHashMap. Source: CoordinatorRuntime.coordinators."""
-    return [runtime.partitions[index] for index in _in_order(tuple(runtime.partitions))]
-
-
-@lru_cache(maxsize=64)
-def _in_order(indexes: tuple[int, ...]) -> list[int]:
-    keys = (TopicPartition(OFFSETS_TOPIC, index) for index in indexes)
-    return [key.partition for key in concurrent_hash_order(keys, hash_of=topic_partition_hash)]
-
-
 def _all_groups(runtime: Runtime) -> list[ListedGroup]:
     """Every group of this broker in the order of Kafka's tables."""
     profile = runtime.profile
@@ -202,8 +186,7 @@ def _all_groups(runtime: Runtime) -> list[ListedGroup]:
         return [_listed(profile, group, LATEST) for group in runtime.groups_in_cache_order()]
     return [
         _listed(profile, group, partition.high_watermark)
-        for partition in partitions_in_order(runtime)
-        if partition.state is PartitionState.ACTIVE
+        for partition in runtime.active()
         for group in partition.groups_as_of(partition.high_watermark)
     ]
 

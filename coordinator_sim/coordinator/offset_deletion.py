@@ -12,9 +12,8 @@ from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.contract import DeletedTopic
 from coordinator_sim.coordinator.group import Group, is_consumer
 from coordinator_sim.coordinator.group_table import AnyGroup
-from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.offset_records import offset_tombstones
-from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, PartitionState, Runtime
+from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.share.delete_offsets import forget_share_topics
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
@@ -97,12 +96,11 @@ def delete_topics(runtime: Runtime, topics: Mapping[str, DeletedTopic]) -> None:
     """
     counts = {name: topic.partition_count for name, topic in topics.items()}
     ids = {name: topic.topic_id for name, topic in topics.items()}
-    for partition in partitions_in_order(runtime):
-        if partition.state is PartitionState.ACTIVE:
-            if runtime.profile.deletes_offsets_by_topic_id:
-                keys = partition.offsets.of_topics(ids)
-            else:
-                keys = partition.offsets.of_partitions(counts)
-            runtime.submit(partition, None, Effect(records=offset_tombstones(keys)))
+    for partition in runtime.active():
+        if runtime.profile.deletes_offsets_by_topic_id:
+            keys = partition.offsets.of_topics(ids)
+        else:
+            keys = partition.offsets.of_partitions(counts)
+        runtime.submit(partition, None, Effect(records=offset_tombstones(keys)))
     if runtime.profile.share_groups:
         forget_share_topics(runtime, frozenset(each for each in ids.values() if each is not None))

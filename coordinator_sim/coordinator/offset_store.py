@@ -88,15 +88,6 @@ class OffsetStore:
         self.timeline.is_remembering = True
         self._apply(batch, _pass_over if offsets_alone else self._other)
 
-    def take_back(self, *, is_behind: bool) -> None:
-        """Undo everything `lingering` since the last append.
-
-        Args:
-            is_behind: Whether some of what is appended is not committed.
-        """
-        self.timeline.take_back()
-        self.timeline.is_remembering = is_behind
-
     def committed(self, high_watermark: int) -> None:
         """The high watermark moved: forget what no reader can see any more."""
         self.timeline.settle(self.timeline.written, high_watermark)

@@ -44,7 +44,7 @@ from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import ConcurrentHashTable
-from coordinator_sim.kafka.partitioning import java_string_hash, partition_for
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, java_string_hash, partition_for
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.join_group import JoinGroupResponse
@@ -135,7 +135,8 @@ class Runtime(CoordinatorRuntime[Partition]):
         verifier: contract.TransactionVerifier | None = None,
     ) -> None:
         linger_ms = config.group_coordinator_append_linger_ms
-        super().__init__(profile.append_linger_ms if linger_ms is None else linger_ms)
+        linger_ms = profile.append_linger_ms if linger_ms is None else linger_ms
+        super().__init__(OFFSETS_TOPIC, linger_ms)
         self.config = config
         self._group_configs: dict[str, contract.CoordinatorConfig] = {}
         self.topic_rights: contract.TopicRights | None = None
@@ -189,6 +190,10 @@ class Runtime(CoordinatorRuntime[Partition]):
         return self._group_configs.get(group_id, self.config)
 
     # -- groups ----------------------------------------------------------------------------
+
+    def new_shard(self, index: int) -> Partition:
+        """A partition without groups."""
+        return Partition(index=index, profile=self.profile, present_ms=lambda: self.wall_ms)
 
     def add_new_group(self, partition: Partition, group: Group) -> None:
         """Add a group for which nothing is appended yet; a refused append takes it away.

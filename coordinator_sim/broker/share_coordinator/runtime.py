@@ -34,9 +34,7 @@ from coordinator_sim.coordinator.common.runtime import (
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
-from coordinator_sim.kafka.orders.iteration_order import ConcurrentHashTable, topic_partition_hash
 from coordinator_sim.kafka.partitioning import SHARE_STATE_TOPIC
-from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.format.share_state_records import decode_share_state, encode_share_state
 
 Act = Callable[[ShareCoordinatorShard], tuple[Records, Any]]
@@ -102,19 +100,18 @@ class ShareCoordinatorRuntime(CoordinatorRuntime[ShareCoordinatorShard]):
         idle: Called when no event is left; None for nobody.
     """
 
-    __slots__ = ("_config", "_log", "_order", "_topics", "idle", "wake_by")
+    __slots__ = ("_config", "_log", "_topics", "idle", "wake_by")
 
     def __init__(
         self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics, wake_by: WakeBy
     ) -> None:
-        super().__init__(config.append_linger_ms)
+        super().__init__(SHARE_STATE_TOPIC, config.append_linger_ms)
         self.is_idle = True
         self.wake_by = wake_by
         self.idle: Callable[[], None] | None = None
         self._config = config
         self._log = log
         self._topics = topics
-        self._order = ConcurrentHashTable(topic_partition_hash)
 
     # -- operations ---------------------------------------------------------------------------
 
@@ -130,15 +127,10 @@ class ShareCoordinatorRuntime(CoordinatorRuntime[ShareCoordinatorShard]):
 
         Source: scheduleWriteAllOperation.
         """
-        places = list(self._order)
-        for place in places:
-            self.enqueue(Operation(place.partition, name, act, told))
-        return len(places)
-
-    def active(self) -> list[ShareCoordinatorShard]:
-        """The partitions that take operations, in Kafka's order. Source: activeCoordinators."""
-        found = (self.partitions[place.partition] for place in self._order)
-        return [each for each in found if each.state is PartitionState.ACTIVE]
+        shards = self.shards()
+        for shard in shards:
+            self.enqueue(Operation(shard.index, name, act, told))
+        return len(shards)
 
     @property
     def write_timeout_ms(self) -> int:
@@ -192,22 +184,18 @@ class ShareCoordinatorRuntime(CoordinatorRuntime[ShareCoordinatorShard]):
 
     def load(self, partition: int, leader_epoch: int) -> None:
         """Load a partition that this broker leads now. Source: scheduleLoadOperation."""
-        self._shard(partition)
+        self.shard_of(partition)
         self._enqueue(partial(self._load, partition, leader_epoch))
 
     def _enqueue(self, do: Callable[[], None]) -> None:
         self.enqueue(_InternalEvent(do))
 
-    def _shard(self, partition: int) -> ShareCoordinatorShard:
-        shard = self.partitions.get(partition)
-        if shard is None:
-            shard = ShareCoordinatorShard(self._config, self._topics, partition)
-            self.partitions[partition] = shard
-            self._order.add(TopicPartition(SHARE_STATE_TOPIC, partition))
-        return shard
+    def new_shard(self, index: int) -> ShareCoordinatorShard:
+        """A partition without state."""
+        return ShareCoordinatorShard(self._config, self._topics, index)
 
     def _load(self, partition: int, leader_epoch: int) -> None:
-        shard = self._shard(partition)
+        shard = self.shard_of(partition)
         if shard.leader_epoch >= leader_epoch:
             return
         shard.leader_epoch = leader_epoch
@@ -217,9 +205,9 @@ class ShareCoordinatorRuntime(CoordinatorRuntime[ShareCoordinatorShard]):
     def _begin_load(self, closed: ShareCoordinatorShard) -> None:
         """Begin anew, with a shard that has no state."""
         index = closed.index
-        shard = ShareCoordinatorShard(self._config, self._topics, index, closed.leader_epoch)
+        shard = self.partitions[index] = self.new_shard(index)
+        shard.leader_epoch = closed.leader_epoch
         shard.state = PartitionState.LOADING
-        self.partitions[index] = shard
         finish = partial(self._finish_load, shard)
         if self._config.load_ms and self._log.end_offset(index):
             due_ms = self.now_ms + self._config.load_ms
@@ -266,8 +254,7 @@ class ShareCoordinatorRuntime(CoordinatorRuntime[ShareCoordinatorShard]):
         if shard is None or (leader_epoch is not None and shard.leader_epoch >= leader_epoch):
             return
         self._drop(shard, PartitionState.CLOSED)
-        del self.partitions[partition]
-        self._order.discard(TopicPartition(SHARE_STATE_TOPIC, partition))
+        self.remove_shard(partition)
 
     def _drop(self, shard: ShareCoordinatorShard, state: PartitionState) -> None:
         """Fail everyone who waits. Source: CoordinatorContext.unload."""
@@ -276,8 +263,8 @@ class ShareCoordinatorRuntime(CoordinatorRuntime[ShareCoordinatorShard]):
 
     def close(self) -> None:
         """Give up all partitions. Source: CoordinatorRuntime.close."""
-        for place in list(self._order):
-            self._unload(place.partition, None)
+        for shard in self.shards():
+            self._unload(shard.index, None)
 
     # -- time ---------------------------------------------------------------------------------
 

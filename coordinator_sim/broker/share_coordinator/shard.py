@@ -74,7 +74,6 @@ class ShareCoordinatorShard(CoordinatorShard):
         config: Of the broker.
         topics: What topics there are.
         index: The partition's number.
-        leader_epoch: Of the broker's leadership.
 
     Attributes:
         redundant: Up to where the log can go.
@@ -90,14 +89,8 @@ class ShareCoordinatorShard(CoordinatorShard):
         "redundant",
     )
 
-    def __init__(
-        self,
-        config: ShareCoordinatorConfig,
-        topics: KnownTopics,
-        index: int,
-        leader_epoch: int = -1,
-    ) -> None:
-        super().__init__(index=index, leader_epoch=leader_epoch)
+    def __init__(self, config: ShareCoordinatorConfig, topics: KnownTopics, index: int) -> None:
+        super().__init__(index=index)
         timeline = self.timeline
         self._config = config
         self._topics = topics

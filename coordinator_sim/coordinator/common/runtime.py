@@ -24,6 +24,8 @@ from coordinator_sim.clock.clock import TRUE
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind, TimerQueue
 from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
+from coordinator_sim.kafka.orders.iteration_order import ConcurrentHashTable, topic_partition_hash
+from coordinator_sim.kafka.resources import TopicPartition
 
 ADAPTIVE: Final = -1
 """An append linger that ends once no other event waits: at once in virtual time."""
@@ -129,6 +131,7 @@ class CoordinatorRuntime(Generic[S]):
     """The partitions that one broker's coordinator leads, and the operations on them.
 
     Args:
+        topic: The state topic.
         linger_ms: How long an open batch waits for more records; 0 and `ADAPTIVE`: see there.
 
     Attributes:
@@ -136,14 +139,16 @@ class CoordinatorRuntime(Generic[S]):
         now_ms: Instant of the verb under way.
         wall_clock: The machine's clock.
         timers: All timers, in Kafka's order.
-        partitions: By their number.
+        partitions: By their number; `shard_of` adds one.
         scheduled: Events that wait, and open batches to append between them.
         is_idle: Whether no event is under way, so that another one runs at once.
         is_gathering: While an event runs, whether its records wait for those of other events.
     """
 
     __slots__ = (
+        "_order",
         "_timer_seq",
+        "_topic",
         "is_gathering",
         "is_idle",
         "linger_ms",
@@ -154,7 +159,9 @@ class CoordinatorRuntime(Generic[S]):
         "wall_clock",
     )
 
-    def __init__(self, linger_ms: int) -> None:
+    def __init__(self, topic: str, linger_ms: int) -> None:
+        self._topic = topic
+        self._order = ConcurrentHashTable(topic_partition_hash)
         self.linger_ms = linger_ms
         self.now_ms = 0
         self.wall_clock = TRUE
@@ -175,6 +182,10 @@ class CoordinatorRuntime(Generic[S]):
 
     # -- what a coordinator defines ----------------------------------------------------------
 
+    def new_shard(self, index: int) -> S:
+        """Make the shard of a partition, which has no state yet."""
+        raise NotImplementedError
+
     @property
     def write_timeout_ms(self) -> int:
         """How long an operation may wait."""
@@ -192,6 +203,29 @@ class CoordinatorRuntime(Generic[S]):
         """Undo what the open batch applied. Source: revertLastWrittenOffset."""
         shard.timeline.take_back()
         shard.timeline.is_remembering = shard.high_watermark < shard.end_offset
+
+    # -- partitions ------------------------------------------------------------------------
+
+    def shard_of(self, index: int) -> S:
+        """The shard of a partition, made at its first use. Source: maybeCreateContext."""
+        shard = self.partitions.get(index)
+        if shard is None:
+            shard = self.partitions[index] = self.new_shard(index)
+            self._order.add(TopicPartition(self._topic, index))
+        return shard
+
+    def remove_shard(self, index: int) -> None:
+        """Forget a partition."""
+        del self.partitions[index]
+        self._order.discard(TopicPartition(self._topic, index))
+
+    def shards(self) -> list[S]:
+        """All partitions in the order of Kafka's ConcurrentHashMap `coordinators`."""
+        return [self.partitions[each.partition] for each in self._order]
+
+    def active(self) -> list[S]:
+        """The partitions that take operations, in the same order. Source: activeCoordinators."""
+        return [shard for shard in self.shards() if shard.state is ACTIVE]
 
     # -- events ----------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
-from coordinator_sim.coordinator.inspection import partitions_in_order
 from coordinator_sim.coordinator.runtime import (
     Partition,
     PartitionState,
@@ -49,9 +48,7 @@ T = TypeVar("T")
 
 def forget_share_topics(runtime: Runtime, topic_ids: frozenset[bytes]) -> None:
     """Forget topics in the state of every share group, one write for each partition led here."""
-    for partition in partitions_in_order(runtime):
-        if partition.state is not PartitionState.ACTIVE:
-            continue
+    for partition in runtime.active():
         records = _records(runtime, partition, topic_ids)
         if records:
             runtime.submit(partition, None, Effect(records=records))
