@@ -13,11 +13,10 @@ from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.logtext.writing.writer import broker_log
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario, scenario_to_json
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.strategies import scenarios
+from tests.simulated import events_of
 
 SMOKE_EXAMPLES = 15
 PROFILES = st.sampled_from(("0.10.2", "2.8", "3.9", "4.4"))
@@ -105,12 +104,11 @@ def time_of(events: list[TraceEvent], kind: Event) -> int | None:
 def check(faulty: Scenario, seed: int, profile: str) -> None:
     """Fail when the log tells of other rebalances than the run had, or is not understood."""
     scenario = msgspec.structs.replace(faulty, profile=profile)
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=seed, recorder=recorder)
-    lines = list(broker_log(recorder.events, profile_named(profile)))
+    events = events_of(scenario, seed=seed)
+    lines = list(broker_log(events, profile_named(profile)))
     summary = IngestSummary()
     read = list(parse_broker_log(lines, source_ref="server.log", tz=UTC, summary=summary))
-    happened = rebalance_table(recorder.events)
+    happened = rebalance_table(events)
     if profile == SILENT:
         happened = [
             msgspec.structs.replace(row, reason=RebalanceReason.UNKNOWN, members=row.members and 0)

@@ -24,13 +24,12 @@ from coordinator_sim.replay.report import WhatIf
 from coordinator_sim.replay.savings import findings_in, weigh
 from coordinator_sim.replay.settings import parse_grid
 from coordinator_sim.replay.work import Partitions, known_groups
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import RunManifest
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
+from tests.simulated import events_of
 
 REPO = Path(__file__).resolve().parents[2]
 SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
@@ -46,9 +45,7 @@ STORIES = (
 
 def simulated(scenario: Scenario, seed: int = 0) -> list[TraceEvent]:
     """The events of a scenario, numbered as on disk."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=seed, recorder=recorder)
-    return [replace(event, seq=place) for place, event in enumerate(recorder.events)]
+    return [replace(event, seq=place) for place, event in enumerate(events_of(scenario, seed=seed))]
 
 
 def logged(path: Path) -> list[TraceEvent]:

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from coordinator_sim.replay.downtime import standstills
 from coordinator_sim.runs.holdings import holdings
 from coordinator_sim.sim import scenario as scenarios
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines, rebalances_of
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import scenario_named
+from tests.simulated import events_of
 
 SEEDS = st.integers(0, 2**16)
 EVERY_MS = 30_000
@@ -92,9 +91,7 @@ def connect_deploys(draw: st.DrawFn) -> scenarios.Scenario:
 
 def played(scenario: scenarios.Scenario, choice: str, seed: int) -> list[TraceEvent]:
     """The events of one world under one assignor or protocol."""
-    recorder = MemoryRecorder()
-    run_scenario(scenarios.with_assignor(scenario, choice), seed=seed, recorder=recorder)
-    return recorder.events
+    return events_of(scenarios.with_assignor(scenario, choice), seed=seed)
 
 
 def forced_stops(events: Sequence[TraceEvent]) -> list[int]:

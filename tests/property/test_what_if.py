@@ -20,12 +20,11 @@ from coordinator_sim.replay.plan import NEVER_MS
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity, ReplayReport
 from coordinator_sim.replay.settings import parse_grid
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.strategies import scenarios
+from tests.simulated import events_of
 
 REPO = Path(__file__).resolve().parents[2]
 SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
@@ -148,9 +147,9 @@ def test_runs_are_compared_with_a_replay_and_not_with_the_log() -> None:
 
 def check_drawn(scenario: Scenario, seed: int, profile: str) -> None:
     """A drawn run, told as its broker's log and read again."""
-    recorder = MemoryRecorder()
-    run_scenario(replace(scenario, profile=profile), seed=seed, recorder=recorder)
-    lines = broker_log(recorder.events, profile_named(profile))
+    lines = broker_log(
+        events_of(replace(scenario, profile=profile), seed=seed), profile_named(profile)
+    )
     check(list(parse_broker_log(lines, source_ref="drawn.log", tz=UTC)))
 
 

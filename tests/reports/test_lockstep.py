@@ -11,29 +11,21 @@ pytest.importorskip("pyspark", reason="needs the spark extra")
 
 from coordinator_sim.replay.charges import charges_in, trace_of
 from coordinator_sim.runs.ownership import OwnershipTracker
-from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.sim.scenario import Scenario, Variety, with_assignor
+from coordinator_sim.sim.scenario import Variety, with_assignor
 from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import plain, rows_of
 from coordinator_sim_reports.tables import kinds_of
 from coordinator_sim_reports.transforms import availability, rebalances, working
 from coordinator_sim_reports.transforms.quality import lockstep
 from coordinator_sim_scenarios.catalog import scenario_named
+from tests.simulated import events_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 pytestmark = pytest.mark.spark
 Frame = Callable[[str, Any], "DataFrame"]
-
-
-def played(scenario: Scenario) -> list[TraceEvent]:
-    """The events of one run."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=0, recorder=recorder)
-    return recorder.events
 
 
 def as_rows(row: Any) -> dict[str, Any]:  # noqa: ANN401 - any row of the schema
@@ -63,7 +55,7 @@ class Counted(NamedTuple):
 @pytest.fixture(scope="module")
 def runs() -> dict[str, list[TraceEvent]]:
     """The events of each story's run."""
-    return {name: played(scenario) for name, scenario in STORIES.items()}
+    return {name: events_of(scenario) for name, scenario in STORIES.items()}
 
 
 @pytest.fixture(scope="module")

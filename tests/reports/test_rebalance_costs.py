@@ -20,16 +20,15 @@ from coordinator_sim.replay.cost_sums import SCOPES, storms_in, summed
 from coordinator_sim.replay.findings import MEMBER_SECONDS, SECONDS_REBALANCING
 from coordinator_sim.replay.savings import findings_in
 from coordinator_sim.runs.run_directory import RunDirectory, RunDirectoryWriter, read_run
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import CommitPolicy, ConsumerGroupSpec, Scenario
 from coordinator_sim.sim.scenario.variants import with_counted_work
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_reports.sources import read_traces
 from coordinator_sim_reports.tables import TableStore, derive_tables
 from coordinator_sim_reports.transforms.rebalance_costs import SUMS
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
+from tests.simulated import events_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,13 +67,6 @@ def counted(scenario: Scenario) -> Scenario:
         for group in scenario.groups
     )
     return with_counted_work(replace(scenario, groups=groups))
-
-
-def simulated(scenario: Scenario, seed: int = 0) -> list[TraceEvent]:
-    """The events of a scenario."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=seed, recorder=recorder)
-    return recorder.events
 
 
 def written(
@@ -214,9 +206,9 @@ def test_report_and_command_agree(
     """Simulations of consumers and of workers, and a broker's log, which tells no owners."""
     traces, folder = (tmp_path_factory.mktemp(name) for name in ("traces", "tables"))
     known = all_scenarios()
-    runs = [written(traces / name, simulated(known[name]), Source.SIM, name) for name in names]
+    runs = [written(traces / name, events_of(known[name]), Source.SIM, name) for name in names]
     runs += [
-        written(traces / name, simulated(counted(known[name])), Source.SIM, name)
+        written(traces / name, events_of(counted(known[name])), Source.SIM, name)
         for name in counted_names
     ]
     runs.append(written(traces / "log", logged(EXAMPLE), Source.BROKER_LOG))
@@ -247,7 +239,7 @@ def test_report_and_command_agree_on_drawn_worlds(
     """Whatever happens to members, brokers and the network."""
     traces, folder = (tmp_path_factory.mktemp(name) for name in ("traces", "tables"))
     runs = [
-        written(traces / str(number), simulated(counted(scenario), seed), Source.SIM, "drawn")
+        written(traces / str(number), events_of(counted(scenario), seed), Source.SIM, "drawn")
         for number, (scenario, seed) in enumerate(drawn)
     ]
     check_sums(check(spark, runs, folder))

@@ -25,12 +25,11 @@ from coordinator_sim.messages.join_group import (
 from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.sync_group import SyncGroupResponse
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import with_settings
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_conformance.checkers import Report, Verdict, check_all
 from coordinator_sim_conformance.scenario_timing import circumstances_of, with_calm
 from coordinator_sim_scenarios.catalog import scenario_named
+from tests.simulated import events_of
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -205,9 +204,7 @@ def judged(name: str, *, with_liveness: bool) -> Report:
     scenario = with_settings(scenario_named(name), SHORT)
     if with_liveness:
         scenario = with_calm(scenario)
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=1, recorder=recorder)
-    return check_all(recorder.events, circumstances_of(scenario))
+    return check_all(events_of(scenario, seed=1), circumstances_of(scenario))
 
 
 @pytest.mark.parametrize("invariant", BROKEN)

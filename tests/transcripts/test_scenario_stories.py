@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import scenario_named
 from coordinator_sim_scenarios.stories import scenario_story
+from tests.simulated import events_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "transcripts" / "catalog"
 NAMES = (
@@ -60,10 +59,8 @@ NAMES = (
 def test_scenario_tells_the_same_story_again(name: str, pytestconfig: pytest.Config) -> None:
     """Running a scenario gives the lines that were reviewed."""
     scenario = scenario_named(name)
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=1, recorder=recorder)
     heading = textwrap.wrap(f"{scenario.title} (seed 1). {scenario.story}", 96)
-    lines = [*(f"# {line}" for line in heading), "", *scenario_story(recorder.events)]
+    lines = [*(f"# {line}" for line in heading), "", *scenario_story(events_of(scenario, seed=1))]
     observed = "\n".join(lines) + "\n"
     path = FOLDER / f"scenario-{name}.txt"
     if pytestconfig.getoption("--rewrite"):

@@ -22,12 +22,11 @@ from coordinator_sim.replay.savings import findings_in, weigh
 from coordinator_sim.replay.settings import parse_grid
 from coordinator_sim.replay.upgrade_hurdles import Kind, hurdles_of
 from coordinator_sim.replay.work import Partitions, known_groups, parse_partitions
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import ConsumerGroupSpec, ConsumerSpec, rolling_bounce
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.group_shape import seen_group
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios
+from tests.simulated import events_of
 from tests.unit.replay.test_findings import cost
 
 INFO = RunInfo(trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="4.4")
@@ -78,9 +77,9 @@ def broker_log(kind: ClientKind) -> list[TraceEvent]:
     members = tuple(ConsumerSpec(name=name) for name in names)
     group = ConsumerGroupSpec(group_id="orders-app", topics=("orders",), members=members)
     bounces = rolling_bounce(names, first_at_ms=60_000, every_ms=20_000, down_ms=2_000)
-    recorder = MemoryRecorder()
-    run_scenario(replace(plain, groups=(group,), happenings=bounces), seed=0, recorder=recorder)
-    lines = written(recorder.events, profile_named(plain.profile))
+    lines = written(
+        events_of(replace(plain, groups=(group,), happenings=bounces)), profile_named(plain.profile)
+    )
     return list(parse_broker_log(lines, source_ref="server.log", tz=UTC))
 
 

@@ -23,13 +23,12 @@ from coordinator_sim.replay.savings import weigh_deploys
 from coordinator_sim.replay.storms import STORM_COUNT, STORM_MS, storms_of
 from coordinator_sim.replay.work import Partitions
 from coordinator_sim.runs.holdings import covered, gaps
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.rebalances import RebalanceOutcome
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
+from tests.simulated import events_of
 
 REPO = Path(__file__).resolve().parents[3]
 EXAMPLE = REPO / "examples" / "broker-log" / "server.log"
@@ -47,9 +46,7 @@ def told(events: Sequence[TraceEvent], source: Source = Source.SIM) -> Told:
 
 def simulated(scenario: Scenario, seed: int = 0) -> list[TraceEvent]:
     """The events of a scenario."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=seed, recorder=recorder)
-    return [replace(event, seq=place) for place, event in enumerate(recorder.events)]
+    return [replace(event, seq=place) for place, event in enumerate(events_of(scenario, seed=seed))]
 
 
 def charged(name: str) -> list[Charge]:

@@ -16,12 +16,10 @@ from coordinator_sim.replay.report import ReplayResult, RunFigures
 from coordinator_sim.replay.settings import parse_grid
 from coordinator_sim.replay.sharing import SharingCosts
 from coordinator_sim.replay.totals import total_entry
-from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.sim.scenario.scenario import with_settings
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios
+from tests.simulated import events_of
 
 INFO = RunInfo(
     trace_id="t",
@@ -35,18 +33,11 @@ CONSUMER = "group.protocol=consumer"
 DEPLOYS = ("rolling-bounce", "consumer-rolling-deploy")
 
 
-def run_of(scenario: Scenario) -> list[TraceEvent]:
-    """The events of a scenario."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=0, recorder=recorder)
-    return recorder.events
-
-
 def tried(name: str, *texts: str) -> ReplayResult:
     """The replay of a catalogue scenario under these settings."""
     scenario = all_scenarios()[name]
     info = replace(INFO, profile=scenario.profile)
-    return replay_recording(run_of(scenario), info, parse_grid(texts))
+    return replay_recording(events_of(scenario), info, parse_grid(texts))
 
 
 def figures_of(result: ReplayResult) -> RunFigures:
@@ -94,7 +85,7 @@ def without_owner(events: list[TraceEvent]) -> tuple[int, int]:
 @pytest.mark.parametrize("name", DEPLOYS)
 def test_every_epoch_is_that_of_a_simulation(name: str) -> None:
     """A recorded classic deploy has the epochs, and their causes, of a simulated new one."""
-    simulated = run_of(with_settings(all_scenarios()[name], {"group.protocol": "consumer"}))
+    simulated = events_of(with_settings(all_scenarios()[name], {"group.protocol": "consumer"}))
     replayed = tried(name, CONSUMER)
     assert epochs(replayed.events) == epochs(simulated)
     given_up, lost_ms = without_owner(simulated)
@@ -187,7 +178,7 @@ def test_release_and_kind_of_group_that_cannot_have_it() -> None:
     """A Scala coordinator has no consumer groups, and Connect no consumer protocol."""
     scenario = all_scenarios()["rolling-bounce"]
     info = replace(INFO, profile="2.8")
-    events = run_of(replace(scenario, profile="2.8"))
+    events = events_of(replace(scenario, profile="2.8"))
     (entry,) = replay_recording(events, info, parse_grid([CONSUMER])).report.what_if
     assert "add --profile 4.4" in entry.not_computed
     (entry,) = replay_recording(events, info, parse_grid([CONSUMER], "4.4")).report.what_if

@@ -22,14 +22,13 @@ from coordinator_sim.replay.report import RunFigures, WhatIf
 from coordinator_sim.replay.restarts import Passage, restarts_in
 from coordinator_sim.replay.savings import findings_in, weigh
 from coordinator_sim.replay.work import Partitions
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import RunInfo, Source
 from coordinator_sim.trace.history import coordinator_events, group_lines
 from coordinator_sim.trace.rebalances import RebalanceOutcome
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
+from tests.simulated import events_of
 
 REPO = Path(__file__).resolve().parents[3]
 SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
@@ -39,23 +38,16 @@ app.command()(run)
 app.command()(findings)
 
 
-def run_of(scenario: Scenario) -> list[TraceEvent]:
-    """The events of a scenario."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=0, recorder=recorder)
-    return recorder.events
-
-
 def costs_in(name: str) -> list[RebalanceCost]:
     """The costs of the only group of a catalogue scenario."""
-    events = run_of(all_scenarios()[name])
+    events = events_of(all_scenarios()[name])
     ((group_id, lines),) = group_lines(list(coordinator_events(events, Source.SIM))).items()
     return costs_of(group_id, lines)
 
 
 def saved(name: str) -> dict[str, Finding]:
     """The findings of a catalogue scenario by kind, weighed by replays."""
-    events = run_of(all_scenarios()[name])
+    events = events_of(all_scenarios()[name])
     weighed = weigh(findings_in(events, Source.SIM), events, INFO, Partitions({}))
     assert [each.not_computed for each in weighed if each.not_computed] == []
     return {each.finding.kind: each.finding for each in weighed}
@@ -92,9 +84,7 @@ def test_members_that_do_not_poll_are_no_deploy() -> None:
 @given(scenario=scenarios(), seed=st.integers(0, 2**16))
 def test_parts_of_a_join_phase_add_up_to_it(scenario: Scenario, seed: int) -> None:
     """Whatever happens: no part is negative, and together they are no longer than the rebalance."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=seed, recorder=recorder)
-    groups = group_lines(list(coordinator_events(recorder.events, Source.SIM)))
+    groups = group_lines(list(coordinator_events(events_of(scenario, seed=seed), Source.SIM)))
     for group_id, lines in groups.items():
         costs = costs_of(group_id, lines)
         for each in costs:

@@ -12,11 +12,10 @@ from coordinator_sim.replay.compare import compare
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.report import ReplayReport
 from coordinator_sim.replay.settings import Settings
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios
+from tests.simulated import events_of
 
 REPO = Path(__file__).resolve().parents[3]
 SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
@@ -138,12 +137,11 @@ AGES: dict[str, tuple[frozenset[Event], Callable[[TraceEvent], TraceEvent]]] = {
 @pytest.mark.parametrize("name", sorted(all_scenarios()))
 def test_run_told_as_a_log_is_reproduced(name: str) -> None:
     """The fewer lines there are the more is assumed, yet what is told comes true, head or not."""
-    recorder = MemoryRecorder()
-    run_scenario(all_scenarios()[name], seed=0, recorder=recorder)
+    events = events_of(all_scenarios()[name])
     for age, (kept, retold) in AGES.items():
         lines = [
             replace(retold(event), source=Source.BROKER_LOG)
-            for event in recorder.events
+            for event in events
             if event.event in kept
         ]
         for first in sorted({0, 1, 2, len(lines) // 3, len(lines) // 2}):

@@ -8,10 +8,9 @@ from coordinator_sim.replay.recorded import ANSWERS
 from coordinator_sim.replay.recording import Recording
 from coordinator_sim.replay.recordings import replay_recording
 from coordinator_sim.replay.settings import Settings
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios
+from tests.simulated import events_of
 from tests.unit.replay.classic_stories import CLASSIC_STORIES
 
 INFO = RunInfo(
@@ -26,9 +25,7 @@ INFO = RunInfo(
 
 def run_of(name: str) -> list[TraceEvent]:
     """The events of a catalogue scenario."""
-    recorder = MemoryRecorder()
-    run_scenario(all_scenarios()[name], seed=0, recorder=recorder)
-    return recorder.events
+    return events_of(all_scenarios()[name])
 
 
 @pytest.mark.parametrize("name", CLASSIC_STORIES)

@@ -22,13 +22,12 @@ from coordinator_sim.replay.report import GroupFidelity, ReplayResult, RunFigure
 from coordinator_sim.replay.settings import parse_grid
 from coordinator_sim.replay.strategies import fewest_moves, moves_between
 from coordinator_sim.replay.what_if import Subject, what_if
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.sim.scenario.scenario import with_assignor, with_settings
 from coordinator_sim.sim.scenario.variants import with_membership
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios
+from tests.simulated import events_of
 
 INFO = RunInfo(
     trace_id="t",
@@ -40,18 +39,11 @@ INFO = RunInfo(
 )
 
 
-def run_of(scenario: Scenario) -> list[TraceEvent]:
-    """The events of a scenario."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=0, recorder=recorder)
-    return recorder.events
-
-
 def tried(name: str, *texts: str, profiles: str | None = None) -> ReplayResult:
     """The replay of a catalogue scenario under these settings."""
     scenario = all_scenarios()[name]
     info = replace(INFO, profile=scenario.profile)
-    return replay_recording(run_of(scenario), info, parse_grid(texts, profiles))
+    return replay_recording(events_of(scenario), info, parse_grid(texts, profiles))
 
 
 def figures_of(result: ReplayResult) -> RunFigures:
@@ -73,7 +65,7 @@ def times(events: list[TraceEvent], event: Event) -> list[int]:
 
 def own_times(scenario: Scenario) -> Sums:
     """What the rebalances of a simulation cost, by who owned what."""
-    return sums_of(charges_in(trace_of(run_of(scenario), Source.SIM)))
+    return sums_of(charges_in(trace_of(events_of(scenario), Source.SIM)))
 
 
 def sim_moves(events: list[TraceEvent]) -> int:
@@ -98,7 +90,7 @@ def sim_moves(events: list[TraceEvent]) -> int:
 )
 def test_members_made_static_agree_with_a_simulation_of_static_members(name: str) -> None:
     """As many rebalances, the same generation, as many restarts that nobody noticed."""
-    told = run_of(with_membership(all_scenarios()[name], static=True))
+    told = events_of(with_membership(all_scenarios()[name], static=True))
     figures = figures_of(tried(name, "group.instance.id=stable"))
     assert figures.rebalances == count(told, Event.PREPARE_REBALANCE)
     assert figures.removed == count(told, Event.MEMBER_FAILED)
@@ -112,7 +104,7 @@ def test_members_made_static_agree_with_a_simulation_of_static_members(name: str
 def test_other_session_timeout_agrees_to_the_millisecond(timeout_ms: int) -> None:
     """A dead member fails in the same millisecond as in the simulation under that timeout."""
     setting = {"session.timeout.ms": str(timeout_ms), "heartbeat.interval.ms": "3000"}
-    told = run_of(with_settings(all_scenarios()["member-crash"], setting))
+    told = events_of(with_settings(all_scenarios()["member-crash"], setting))
     result = tried("member-crash", f"session.timeout.ms={timeout_ms}")
     assert times(result.events, Event.MEMBER_FAILED) == times(told, Event.MEMBER_FAILED)
 
@@ -121,7 +113,7 @@ def test_other_session_timeout_agrees_to_the_millisecond(timeout_ms: int) -> Non
 def test_other_initial_delay_agrees_to_the_millisecond(delay_ms: int) -> None:
     """The first generation is there in the same millisecond as in the simulation."""
     setting = {"group.initial.rebalance.delay.ms": str(delay_ms)}
-    told = run_of(with_settings(all_scenarios()["scale-out"], setting))
+    told = events_of(with_settings(all_scenarios()["scale-out"], setting))
     result = tried("scale-out", f"group.initial.rebalance.delay.ms={delay_ms}")
     assert times(result.events, Event.JOIN_COMPLETE)[0] == times(told, Event.JOIN_COMPLETE)[0]
 
@@ -132,7 +124,7 @@ def test_other_assignor_moves_as_many_partitions_as_in_a_simulation(
     name: str, assignor: str
 ) -> None:
     """The memberships of the run under another assignor: as many moves as when it is simulated."""
-    told = run_of(with_assignor(all_scenarios()[name], assignor))
+    told = events_of(with_assignor(all_scenarios()[name], assignor))
     figures = figures_of(tried(name, f"partition.assignment.strategy={assignor}"))
     assert figures.sharing.moved == sim_moves(told)
 
@@ -140,7 +132,7 @@ def test_other_assignor_moves_as_many_partitions_as_in_a_simulation(
 @pytest.mark.parametrize("release", ["2.8", "3.9", "4.0"])
 def test_other_release_agrees_with_its_simulation(release: str) -> None:
     """The core of another release rebalances as often as a simulation of that release."""
-    told = run_of(replace(all_scenarios()["rolling-bounce"], profile=release))
+    told = events_of(replace(all_scenarios()["rolling-bounce"], profile=release))
     figures = figures_of(tried("rolling-bounce", profiles=release))
     assert figures.rebalances == count(told, Event.PREPARE_REBALANCE)
 
@@ -269,7 +261,7 @@ def test_settings_of_the_recording_change_nothing(name: str, text: str) -> None:
 @pytest.mark.parametrize("name", ["consumer-rolling-deploy", "member-crash", "scale-out"])
 def test_assignor_of_the_recording_changes_nothing(name: str) -> None:
     """Nor does the assignor that the run had."""
-    told = run_of(all_scenarios()[name])
+    told = events_of(all_scenarios()[name])
     own = next(each.protocol_name for each in told if each.event is Event.JOIN_COMPLETE)
     (entry,) = tried(name, f"partition.assignment.strategy={own}").report.what_if
     assert not entry.differs

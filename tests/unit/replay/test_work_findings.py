@@ -8,13 +8,11 @@ from msgspec.structs import replace
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.replay.findings import Finding
 from coordinator_sim.replay.work_findings import work_findings, work_findings_in
-from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.sim.scenario.files import scenario_from_json
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.work import count_work
 from coordinator_sim_scenarios.catalog import all_scenarios
+from tests.simulated import events_of
 
 SOURCE = {"type": "source", "partitions": 3, "records_per_s": 20}
 BACK_TO_EAGER = {
@@ -101,13 +99,6 @@ STALE_EPOCHS = {
     "profile": "4.2",
     "network": {"latency": {"type": "uniform", "low_us": 20_000, "high_us": 60_000}},
 }
-
-
-def events_of(scenario: Scenario) -> list[TraceEvent]:
-    """The events of a scenario."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=0, recorder=recorder)
-    return recorder.events
 
 
 def found_in(document: dict[str, object]) -> tuple[list[TraceEvent], dict[str, Finding]]:

@@ -7,21 +7,13 @@ from coordinator_sim.replay.charges import charges_in, trace_of
 from coordinator_sim.replay.cost_sums import GROUP, Sums, summed
 from coordinator_sim.runs.holdings import holdings
 from coordinator_sim.runs.step_holdings import step_holdings
-from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.sim.scenario import Scenario, Variety, with_assignor
+from coordinator_sim.sim.scenario import Variety, with_assignor
 from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import Event, Source, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import scenario_named
+from tests.simulated import events_of
 
 S = 1_000_000
-
-
-def played(scenario: Scenario, seed: int = 0) -> list[TraceEvent]:
-    """The events of one run."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=seed, recorder=recorder)
-    return recorder.events
 
 
 def costs(events: list[TraceEvent]) -> Sums:
@@ -63,12 +55,12 @@ def test_a_task_is_owned_while_it_runs() -> None:
 def test_lockstep_hides_what_drawn_worlds_show() -> None:
     """An exact eager deploy stops for a moment and loses less; drawn worlds turn the sign round."""
     deploy = scenario_named("consumer-rolling-deploy")
-    exact = {a: costs(played(with_assignor(deploy, a))) for a in ("range", "cooperative-sticky")}
+    exact = {a: costs(events_of(with_assignor(deploy, a))) for a in ("range", "cooperative-sticky")}
     assert exact["range"].stopped_s < 0.02
     assert exact["range"].unowned_s < exact["cooperative-sticky"].unowned_s
 
     varied = with_variety(deploy, Variety())
-    drawn = {a: costs(played(with_assignor(varied, a))) for a in exact}
+    drawn = {a: costs(events_of(with_assignor(varied, a))) for a in exact}
     assert drawn["range"].stopped_s > 1
     assert drawn["range"].paused_s > 10 * drawn["range"].stopped_s
     assert drawn["cooperative-sticky"].stopped_s == 0
@@ -80,7 +72,7 @@ def test_stopping_and_starting_connect_work_costs_time() -> None:
     eager = with_variety(
         with_assignor(scenario_named("connect-rolling-deploy"), "eager"), Variety()
     )
-    found = costs(played(eager))
+    found = costs(events_of(eager))
     assert found.unowned_s > 500
     assert found.paused_s > found.stopped_s > 0
 
@@ -92,7 +84,7 @@ def test_steps_and_assignments_agree_on_a_group_without_steps() -> None:
     SyncGroup is refused in this world: assignments alone do not tell that somebody never got one.
     """
     deploy = with_variety(scenario_named("consumer-rolling-deploy"), Variety())
-    events = played(with_assignor(deploy, "range"), seed=2)
+    events = events_of(with_assignor(deploy, "range"), seed=2)
     told = [each for each in events if each.event is not Event.REVOKED]
     assert all(each.error_code == 0 for each in told if each.event is Event.SYNC_RESP)
     ends_us = max(event.ts_us for event in told)

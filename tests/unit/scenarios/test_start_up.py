@@ -3,20 +3,17 @@
 import pytest
 from msgspec.structs import replace
 
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario.world import ConnectGroupSpec, TopicCosts
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.start_up import StartUp, start_ups
 from coordinator_sim_scenarios.catalog import scenario_named
+from tests.simulated import events_of
 
 TOPICS = ("connect-cluster-offsets", "connect-cluster-status", "connect-cluster-configs")
 
 
 def starts_of(name: str) -> list[StartUp]:
     """The starts of workers in a scenario of the catalogue."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario_named(name), recorder=recorder)
-    return start_ups(recorder.events)
+    return start_ups(events_of(scenario_named(name)))
 
 
 def test_two_million_of_thirty_take_two_minutes() -> None:
@@ -44,9 +41,7 @@ def test_the_same_topic_at_the_measured_cost() -> None:
     assert isinstance(group, ConnectGroupSpec)
     topics = replace(group.internal_topics, costs=TopicCosts())
     scenario = replace(scenario, groups=(replace(group, internal_topics=topics),), happenings=())
-    recorder = MemoryRecorder()
-    run_scenario(replace(scenario, duration_ms=60_000), recorder=recorder)
-    for start in start_ups(recorder.events):
+    for start in start_ups(events_of(replace(scenario, duration_ms=60_000))):
         assert start.phases[1].records == 1_995_000
         assert 10_000_000 < start.phases[1].took_us < 13_000_000
 

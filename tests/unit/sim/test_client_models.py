@@ -2,11 +2,10 @@ import pytest
 
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.sim import scenario as scenarios
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario.work import CommitPolicy
 from coordinator_sim.sim.scenario.world import Client
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
+from tests.simulated import events_of
 
 MODELS: tuple[Client, ...] = ("librdkafka", "franz-go")
 
@@ -36,13 +35,6 @@ def world(
     )
 
 
-def run(scenario: scenarios.Scenario) -> list[TraceEvent]:
-    """The events of a run."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, recorder=recorder)
-    return recorder.events
-
-
 def of(events: list[TraceEvent], event: Event) -> list[TraceEvent]:
     """The events of one kind."""
     return [each for each in events if each.event is event]
@@ -52,7 +44,7 @@ def of(events: list[TraceEvent], event: Event) -> list[TraceEvent]:
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 def test_a_model_shares_a_group_with_java(model: Client, assignor: str) -> None:
     """Both own half of the topic, whoever leads; nobody fails, and both leave in the end."""
-    events = run(
+    events = events_of(
         world(
             scenarios.ConsumerSpec(name="model", client=model),
             scenarios.ConsumerSpec(name="java", start_ms=10_000),
@@ -77,7 +69,7 @@ def test_a_model_shares_a_group_with_java(model: Client, assignor: str) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_a_model_survives_a_move_and_a_crash_of_its_coordinator(model: Client) -> None:
     """The member finds the new coordinator and keeps its generation, without a rebalance."""
-    events = run(
+    events = events_of(
         world(
             scenarios.ConsumerSpec(name="model", client=model),
             happenings=(scenarios.MoveCoordinator(at_ms=20_000, group_id="readers"),),
@@ -86,7 +78,7 @@ def test_a_model_survives_a_move_and_a_crash_of_its_coordinator(model: Client) -
     assert len(of(events, Event.JOIN_COMPLETE)) == 1
     assert of(events, Event.MEMBER_FAILED) == []
 
-    events = run(
+    events = events_of(
         world(
             scenarios.ConsumerSpec(name="model", client=model),
             happenings=(scenarios.CrashBroker(at_ms=20_000, broker=3, for_ms=10_000),),
@@ -100,7 +92,7 @@ def test_a_model_survives_a_move_and_a_crash_of_its_coordinator(model: Client) -
 def test_an_application_on_a_model_commits_by_its_policy(model: Client, when: str) -> None:
     """Whatever the policy, the application goes on polling until it is stopped."""
     policy = CommitPolicy(when=when)  # type: ignore[arg-type] # one of the moments
-    events = run(
+    events = events_of(
         world(
             scenarios.ConsumerSpec(name="model", client=model, commits=policy),
             happenings=(scenarios.StopMember(at_ms=40_000, member="model"),),
@@ -113,7 +105,7 @@ def test_an_application_on_a_model_commits_by_its_policy(model: Client, when: st
 
 def test_librdkafka_leaves_when_its_application_does_not_poll() -> None:
     """A member leaves half a second after max.poll.interval.ms at most, and rejoins on a poll."""
-    events = run(
+    events = events_of(
         world(
             scenarios.ConsumerSpec(name="model", client="librdkafka"),
             happenings=(scenarios.SlowPoll(at_ms=20_000, member="model", for_ms=12_000),),

@@ -3,7 +3,6 @@
 import pytest
 
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     ConnectorWork,
@@ -21,8 +20,8 @@ from coordinator_sim.sim.scenario import (
     WorkerSpec,
 )
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.work import WorkCount, count_work
+from tests.simulated import events_of
 
 TASKS = 3
 PARTITIONS = 6
@@ -60,13 +59,6 @@ def scenario(
     )
 
 
-def run(world: Scenario) -> list[TraceEvent]:
-    """The events of a run."""
-    recorder = MemoryRecorder()
-    run_scenario(world, recorder=recorder)
-    return recorder.events
-
-
 def work_of(events: list[TraceEvent], connector: str) -> WorkCount:
     """What became of the connector's records."""
     (counted,) = [row for row in count_work(events) if row.connector == connector]
@@ -86,7 +78,7 @@ def stretches(events: list[TraceEvent], task: str) -> list[TraceEvent]:
 @pytest.mark.parametrize("connector", ["jdbc", "s3"])
 def test_a_quiet_cluster_processes_every_record_once(connector: str) -> None:
     """Three minutes of six partitions of a hundred records a second."""
-    counted = work_of(run(scenario()), connector)
+    counted = work_of(events_of(scenario()), connector)
 
     assert (counted.duplicates, counted.gaps, counted.double_run_us) == (0, 0, 0)
     assert counted.partitions == PARTITIONS
@@ -96,7 +88,7 @@ def test_a_quiet_cluster_processes_every_record_once(connector: str) -> None:
 @pytest.mark.parametrize("connector", ["jdbc", "s3"])
 def test_a_worker_that_stops_repeats_nothing(connector: str) -> None:
     """The tasks of a worker that stops commit before they end: no record is processed twice."""
-    counted = work_of(run(scenario(StopMember(at_ms=75_000, member="w1"))), connector)
+    counted = work_of(events_of(scenario(StopMember(at_ms=75_000, member="w1"))), connector)
 
     assert (counted.duplicates, counted.gaps) == (0, 0)
 
@@ -104,7 +96,7 @@ def test_a_worker_that_stops_repeats_nothing(connector: str) -> None:
 @pytest.mark.parametrize("connector", ["jdbc", "s3"])
 def test_a_killed_worker_repeats_what_was_done_since_the_last_flush(connector: str) -> None:
     """Offsets were written a minute after the start of the tasks, some seconds before the end."""
-    counted = work_of(run(scenario(CrashMember(at_ms=75_000, member="w1"))), connector)
+    counted = work_of(events_of(scenario(CrashMember(at_ms=75_000, member="w1"))), connector)
 
     seconds_since_flush = counted.duplicates / (PARTITIONS / TASKS * 100)
     assert 5 < seconds_since_flush < 10
@@ -114,7 +106,7 @@ def test_a_killed_worker_repeats_what_was_done_since_the_last_flush(connector: s
 def test_a_shorter_flush_interval_repeats_less() -> None:
     """The interval bounds what a crash costs."""
     crash = CrashMember(at_ms=75_000, member="w1")
-    often = run(scenario(crash, settings={"offset.flush.interval.ms": "1000"}))
+    often = events_of(scenario(crash, settings={"offset.flush.interval.ms": "1000"}))
 
     assert work_of(often, "jdbc").duplicates <= 1.5 * 2 * 100
     assert work_of(often, "s3").duplicates <= 1.5 * 2 * 100
@@ -130,7 +122,7 @@ def test_a_shorter_flush_interval_repeats_less() -> None:
 )
 def test_exactly_once_sources_repeat_nothing_whatever_happens(happening: Happening) -> None:
     """Records and offsets are one transaction, and a newer run fences a zombie's."""
-    counted = work_of(run(scenario(happening, settings=EXACTLY_ONCE)), "jdbc")
+    counted = work_of(events_of(scenario(happening, settings=EXACTLY_ONCE)), "jdbc")
 
     assert (counted.duplicates, counted.gaps) == (0, 0)
 
@@ -138,7 +130,7 @@ def test_exactly_once_sources_repeat_nothing_whatever_happens(happening: Happeni
 def test_a_fenced_task_fails() -> None:
     """A frozen worker's task learns at its next transaction that another run took over."""
     pause = PauseMember(at_ms=75_000, member="w1", for_ms=60_000)
-    events = run(scenario(pause, settings=EXACTLY_ONCE))
+    events = events_of(scenario(pause, settings=EXACTLY_ONCE))
 
     texts = [e.reason_text or "" for e in events if e.event is Event.LIFECYCLE]
     assert any("ProducerFencedException" in text for text in texts)
@@ -147,7 +139,7 @@ def test_a_fenced_task_fails() -> None:
 def test_a_worker_cut_off_from_its_coordinator_writes_as_a_zombie() -> None:
     """Tasks of a worker that is cut off run beside their successors and write the same records."""
     cut = PartitionNetwork(at_ms=75_000, member="w1", broker=COORDINATOR, for_ms=60_000)
-    counted = work_of(run(scenario(cut)), "jdbc")
+    counted = work_of(events_of(scenario(cut)), "jdbc")
 
     assert counted.double_run_us > 20_000_000
     assert counted.duplicates > 20 * 100
@@ -156,7 +148,7 @@ def test_a_worker_cut_off_from_its_coordinator_writes_as_a_zombie() -> None:
 def test_a_worker_cut_off_from_everything_writes_nothing() -> None:
     """The producer tries in vain, so only what was not committed is repeated."""
     cut = PartitionNetwork(at_ms=75_000, member="w1", for_ms=60_000)
-    counted = work_of(run(scenario(cut)), "jdbc")
+    counted = work_of(events_of(scenario(cut)), "jdbc")
 
     assert counted.duplicates < 10 * 2 * 100
 
@@ -164,8 +156,8 @@ def test_a_worker_cut_off_from_everything_writes_nothing() -> None:
 def test_a_frozen_worker_writes_its_backlog_when_it_wakes_up() -> None:
     """Until the herder has learnt that the tasks are not its own any more."""
     pause = PauseMember(at_ms=75_000, member="w1", for_ms=60_000)
-    counted = work_of(run(scenario(pause)), "jdbc")
-    crashed = work_of(run(scenario(CrashMember(at_ms=75_000, member="w1"))), "jdbc")
+    counted = work_of(events_of(scenario(pause)), "jdbc")
+    crashed = work_of(events_of(scenario(CrashMember(at_ms=75_000, member="w1"))), "jdbc")
 
     assert counted.duplicates > crashed.duplicates
     assert counted.double_run_us > 0
@@ -177,7 +169,7 @@ def test_a_consumer_of_the_target_topic_sees_what_tasks_wrote() -> None:
         "jdbc": SourceWork(topic="orders", partitions=PARTITIONS),
         "s3": SinkWork(topics=("orders",)),
     }
-    events = run(scenario(CrashMember(at_ms=75_000, member="w1"), work=work))
+    events = events_of(scenario(CrashMember(at_ms=75_000, member="w1"), work=work))
     source, sink = work_of(events, "jdbc"), work_of(events, "s3")
 
     assert sink.span + sink.final_lag <= source.processed
@@ -187,7 +179,7 @@ def test_a_consumer_of_the_target_topic_sees_what_tasks_wrote() -> None:
 def test_a_failing_source_task_remembers_what_it_wrote() -> None:
     """A failed source task is not restarted, keeps its offsets, and its partitions stand still."""
     work = {**WORK, "jdbc": SourceWork(topic="orders", partitions=PARTITIONS, fails_after=1_000)}
-    events = run(scenario(work=work))
+    events = events_of(scenario(work=work))
 
     counted = work_of(events, "jdbc")
     assert (counted.processed, counted.duplicates) == (TASKS * 1_000, 0)
@@ -198,7 +190,7 @@ def test_a_failing_source_task_remembers_what_it_wrote() -> None:
 def test_a_failing_sink_task_does_not_commit_its_last_batch() -> None:
     """Half of what it has processed is in the batch that failed, and would be repeated."""
     work = {**WORK, "s3": SinkWork(topics=("events",), fails_after=1_000)}
-    events = run(scenario(work=work))
+    events = events_of(scenario(work=work))
 
     assert work_of(events, "s3").processed == TASKS * 1_000
     commits = [e for e in events if e.event is Event.OFFSET_COMMIT]
@@ -208,7 +200,7 @@ def test_a_failing_sink_task_does_not_commit_its_last_batch() -> None:
 def test_a_task_that_is_made_to_fail_stands_still() -> None:
     """The source task commits what it wrote; the sink task's partitions go to the other tasks."""
     failures = [FailWork(at_ms=75_000, group_id="cluster", connector=c, task=0) for c in WORK]
-    events = run(scenario(*failures))
+    events = events_of(scenario(*failures))
 
     source, sink = work_of(events, "jdbc"), work_of(events, "s3")
     assert (source.duplicates, sink.gaps) == (0, 0)
@@ -225,7 +217,7 @@ def test_a_paused_connector_processes_nothing_and_repeats_nothing(connector: str
     resume = RestRequest(
         at_ms=120_000, member="w1", method="PUT", target=f"/connectors/{connector}/resume"
     )
-    paused, both = run(scenario(pause)), run(scenario(pause, resume))
+    paused, both = events_of(scenario(pause)), events_of(scenario(pause, resume))
 
     assert work_of(paused, connector).span < 0.4 * 180 * 100 * PARTITIONS
     counted = work_of(both, connector)
@@ -237,7 +229,7 @@ def test_a_paused_connector_processes_nothing_and_repeats_nothing(connector: str
 def test_a_task_that_has_failed_is_stopped_at_once() -> None:
     """A worker does not wait for a failed task when it leaves."""
     work = {**WORK, "jdbc": SourceWork(topic="orders", partitions=PARTITIONS, fails_after=1_000)}
-    events = run(scenario(StopMember(at_ms=75_000, member="w1"), work=work))
+    events = events_of(scenario(StopMember(at_ms=75_000, member="w1"), work=work))
 
     assert work_of(events, "jdbc").processed >= TASKS * 1_000
     assert any(e.reason_text == "gone" and e.client_id == "w1" for e in events)
@@ -255,8 +247,8 @@ def slow_to_stop(stop_ms: int) -> dict[str, ConnectorWork]:
 def test_a_task_that_stops_too_slowly_is_cancelled_and_commits_nothing(connector: str) -> None:
     """Beyond `task.shutdown.graceful.timeout.ms` nobody waits, and its last offsets are lost."""
     stop = StopMember(at_ms=75_000, member="w1")
-    patient = work_of(run(scenario(stop, work=slow_to_stop(3_000))), connector)
-    cancelled = work_of(run(scenario(stop, work=slow_to_stop(8_000))), connector)
+    patient = work_of(events_of(scenario(stop, work=slow_to_stop(3_000))), connector)
+    cancelled = work_of(events_of(scenario(stop, work=slow_to_stop(8_000))), connector)
 
     assert patient.duplicates == 0
     assert cancelled.duplicates > 4 * 200
@@ -264,7 +256,7 @@ def test_a_task_that_stops_too_slowly_is_cancelled_and_commits_nothing(connector
 
 def test_stretches_name_the_task_and_its_run() -> None:
     """A task that moved has two runs, on two workers."""
-    events = run(scenario(CrashMember(at_ms=75_000, member="w1")))
+    events = events_of(scenario(CrashMember(at_ms=75_000, member="w1")))
 
     moved = [stretches(events, f"jdbc-{number}") for number in range(TASKS)]
     runs = [{(e.attrs["run"], e.client_id) for e in told} for told in moved]
@@ -293,7 +285,7 @@ def test_topics_of_running_tasks_are_active() -> None:
         RestRequest(at_ms=60_000, member=member, method="GET", target=f"/connectors/{name}/topics")
         for member, name in (("w1", "jdbc"), ("w3", "s3"))
     ]
-    told = [each.attrs["body"] for each in run(scenario(*asked)) if "body" in each.attrs]
+    told = [each.attrs["body"] for each in events_of(scenario(*asked)) if "body" in each.attrs]
     bodies = [body for body in told if "topics" in body]
 
     assert bodies == ['{"jdbc":{"topics":["orders"]}}', '{"s3":{"topics":["events"]}}']

@@ -5,10 +5,9 @@ import pytest
 
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.sim import scenario as scenarios
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.work import WorkCount, count_work
+from tests.simulated import events_of
 
 RATE = 100
 PARTITIONS = 4
@@ -44,16 +43,9 @@ def scenario(
     )
 
 
-def run(world: scenarios.Scenario, *, seed: int = 0) -> list[TraceEvent]:
-    """The events of a run."""
-    recorder = MemoryRecorder()
-    run_scenario(world, seed=seed, recorder=recorder)
-    return recorder.events
-
-
 def work(world: scenarios.Scenario) -> WorkCount:
     """What became of the records."""
-    (counted,) = count_work(run(world))
+    (counted,) = count_work(events_of(world))
     assert counted.processed - counted.duplicates + counted.gaps == counted.span
     return counted
 
@@ -82,7 +74,7 @@ def test_a_graceful_stop_repeats_nothing(when: str) -> None:
 
 def test_a_crash_repeats_what_was_processed_since_the_last_commit() -> None:
     """The trace's last commit and the stretch of the dead consumer tell the same number."""
-    events = run(scenario(scenarios.CrashMember(at_ms=30_000, member="a")))
+    events = events_of(scenario(scenarios.CrashMember(at_ms=30_000, member="a")))
     counted = count_work(events)[0]
 
     reached = max(
@@ -192,18 +184,18 @@ def test_a_table_law_draws_its_times() -> None:
     """Two seeds give two histories, one seed one."""
     world = scenario(processing=scenarios.TablePerRecord((100, 1_000, 20_000)))
 
-    assert run(world) == run(world)
-    assert run(world) != run(world, seed=1)
+    assert events_of(world) == events_of(world)
+    assert events_of(world) != events_of(world, seed=1)
 
 
 def test_tracing_the_work_changes_nothing_else() -> None:
     """The events beside the stretches are the same with and without."""
     world = scenario(scenarios.RestartMember(at_ms=30_000, member="a", down_ms=2_000))
     silent = msgspec.structs.replace(world, traces_work=False)
-    told = [e for e in run(world) if e.event is not Event.RECORDS_PROCESSED]
+    told = [e for e in events_of(world) if e.event is not Event.RECORDS_PROCESSED]
 
     assert [(e.ts_us, e.event, e.offsets) for e in told] == [
-        (e.ts_us, e.event, e.offsets) for e in run(silent)
+        (e.ts_us, e.event, e.offsets) for e in events_of(silent)
     ]
 
 
@@ -211,7 +203,7 @@ def test_a_long_ownership_is_a_stretch_a_minute() -> None:
     """Two consumers of four partitions are eight stretches in two minutes, whatever they poll."""
     world = msgspec.structs.replace(scenario(), duration_ms=120_000)
 
-    stretches = [e for e in run(world) if e.event is Event.RECORDS_PROCESSED]
+    stretches = [e for e in events_of(world) if e.event is Event.RECORDS_PROCESSED]
     assert len(stretches) == 2 * PARTITIONS
 
 

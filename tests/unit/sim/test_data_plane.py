@@ -17,7 +17,6 @@ from coordinator_sim.sim.data_plane import DataPlane
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.internal_topics import create_internal_topics, internal_topic_names
 from coordinator_sim.sim.network import Network
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import (
     AddConnector,
     ChangeTaskCount,
@@ -31,6 +30,7 @@ from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.world import World, create_topic
 from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
 from coordinator_sim.trace.start_up import Phase, start_ups
+from tests.simulated import events_of
 
 COMPACT = {"cleanup.policy": "compact"}
 Answered = tuple[int, object, str | None]
@@ -476,9 +476,7 @@ def test_the_first_worker_creates_topics_that_do_not_exist() -> None:
         ),
         happenings=(AddConnector(at_ms=20_000, group_id="g", connector="c", tasks=2),),
     )
-    recorder = MemoryRecorder()
-    run_scenario(scenario, recorder=recorder)
-    started = " ".join(event.attrs.get("resources", "") for event in recorder.events)
+    started = " ".join(event.attrs.get("resources", "") for event in events_of(scenario))
     assert sorted(started.split()) == ["c:c", "t:c-0", "t:c-1"]
 
 
@@ -504,8 +502,6 @@ def test_a_late_worker_reads_what_compaction_left(every_ms: int | None, records:
         ),
         happenings=tuple(changes),
     )
-    recorder = MemoryRecorder()
-    run_scenario(scenario, recorder=recorder)
-    late = start_ups(recorder.events)[1]
+    late = start_ups(events_of(scenario))[1]
     assert late.phases[3] == Phase("g-configs", late.phases[3].took_us, records)
     assert late.phases[-1].name == "join"

@@ -8,10 +8,9 @@ import pytest
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.sim import scenario as scenarios
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario.world import Client, with_member_settings
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
+from tests.simulated import events_of
 
 ENDS: Final = Event.LIFECYCLE
 READERS: Final = scenarios.ConsumerGroupSpec(
@@ -42,9 +41,7 @@ def run(
         groups=(group,),
         happenings=happenings,
     )
-    recorder = MemoryRecorder()
-    run_scenario(scenario, recorder=recorder)
-    return list(recorder.events)
+    return list(events_of(scenario))
 
 
 def of(events: Sequence[TraceEvent], event: Event, after_ms: int = 0) -> list[TraceEvent]:

@@ -6,12 +6,11 @@ from hypothesis import strategies as st
 
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim import scenario
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario.rollout import RolloutPlan, group_to_deploy, rolled_out
 from coordinator_sim.sim.scenario.topology import SETTLE_MS
 from coordinator_sim.trace.events import Event
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import scenario_named
+from tests.simulated import events_of
 
 DOWN_MS = 5_000
 
@@ -78,9 +77,7 @@ def test_a_cluster_of_workers_is_whole_again_at_the_end() -> None:
     """The run outlasts Connect's scheduled delay, during which tasks of a worker wait for it."""
     plan = RolloutPlan(batch=1, pause_ms=10_000)
     made = rolled_out(scenario_named("connect-rolling-deploy"), "", plan, DOWN_MS)
-    recorder = MemoryRecorder()
-    run_scenario(made, seed=0, recorder=recorder)
-    last = [each for each in recorder.events if each.event is Event.GROUP_STABLE][-1]
+    last = [each for each in events_of(made) if each.event is Event.GROUP_STABLE][-1]
     assert last.ts_us < (made.duration_ms - SETTLE_MS) * 1_000
     assert last.members == len(made.happenings)
 

@@ -34,6 +34,7 @@ from coordinator_sim.sim.scenario import (
 )
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
+from tests.simulated import events_of
 
 SETTLED_MS = 15_000
 SETTINGS = {"session.timeout.ms": "10000", "max.poll.interval.ms": "20000"}
@@ -86,13 +87,6 @@ def workers(*happenings: Happening) -> Scenario:
     )
 
 
-def run(scenario: Scenario, *, seed: int = 0) -> list[TraceEvent]:
-    """The events of a run."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario, seed=seed, recorder=recorder)
-    return recorder.events
-
-
 def having(events: list[TraceEvent], event: Event, *, after_ms: int = 0) -> list[TraceEvent]:
     """Events of a kind after an instant."""
     return [e for e in events if e.event is event and e.ts_us > after_ms * 1_000]
@@ -119,7 +113,7 @@ def owned_at_end(events: list[TraceEvent]) -> int:
 
 def test_a_quiet_group_rebalances_once() -> None:
     """Two consumers that start together form one generation and stay in it."""
-    events = run(consumers())
+    events = events_of(consumers())
 
     assert reasons(events, after_ms=0) == [RebalanceReason.MEMBER_JOINED]
     assert owned_at_end(events) == 2
@@ -127,7 +121,7 @@ def test_a_quiet_group_rebalances_once() -> None:
 
 def test_a_crashed_member_fails_after_its_session() -> None:
     """A crashed member is removed a session timeout after its last heartbeat."""
-    events = run(consumers(CrashMember(at_ms=30_000, member="a")))
+    events = events_of(consumers(CrashMember(at_ms=30_000, member="a")))
 
     (failed,) = having(events, Event.MEMBER_FAILED)
     assert 37_000_000 <= failed.ts_us <= 40_001_000
@@ -137,7 +131,7 @@ def test_a_crashed_member_fails_after_its_session() -> None:
 
 def test_a_stopped_dynamic_member_leaves() -> None:
     """A graceful close commits, revokes, and tells the coordinator."""
-    events = run(consumers(StopMember(at_ms=30_000, member="a")))
+    events = events_of(consumers(StopMember(at_ms=30_000, member="a")))
 
     assert reasons(events) == [RebalanceReason.MEMBER_LEFT]
     assert having(events, Event.REVOKED, after_ms=30_000)
@@ -146,7 +140,7 @@ def test_a_stopped_dynamic_member_leaves() -> None:
 
 def test_a_static_member_restarts_without_a_rebalance() -> None:
     """A static member that returns within its session keeps its partitions without a rebalance."""
-    events = run(consumers(RestartMember(at_ms=30_000, member="b", down_ms=2_000)))
+    events = events_of(consumers(RestartMember(at_ms=30_000, member="b", down_ms=2_000)))
 
     assert reasons(events) == []
     assert having(events, Event.STATIC_REPLACED)
@@ -154,7 +148,7 @@ def test_a_static_member_restarts_without_a_rebalance() -> None:
 
 def test_a_member_that_starts_later_joins() -> None:
     """A scale-out is a rebalance for everybody."""
-    events = run(consumers(StartMember(at_ms=30_000, member="c")))
+    events = events_of(consumers(StartMember(at_ms=30_000, member="c")))
 
     assert reasons(events) == [RebalanceReason.MEMBER_JOINED]
     assert owned_at_end(events) == 3
@@ -162,7 +156,7 @@ def test_a_member_that_starts_later_joins() -> None:
 
 def test_a_paused_member_is_removed_and_comes_back() -> None:
     """The zombie loses what it owned without having revoked it, then joins under a new id."""
-    events = run(consumers(PauseMember(at_ms=30_000, member="a", for_ms=25_000)))
+    events = events_of(consumers(PauseMember(at_ms=30_000, member="a", for_ms=25_000)))
 
     assert having(events, Event.MEMBER_FAILED)
     (lost,) = having(events, Event.LOST)
@@ -173,7 +167,7 @@ def test_a_paused_member_is_removed_and_comes_back() -> None:
 
 def test_slow_processing_leaves_past_the_poll_interval() -> None:
     """Heartbeats go on, but the client itself leaves the group when it does not poll."""
-    events = run(consumers(SlowPoll(at_ms=30_000, member="a", for_ms=40_000)))
+    events = events_of(consumers(SlowPoll(at_ms=30_000, member="a", for_ms=40_000)))
 
     assert reasons(events) == [RebalanceReason.MEMBER_LEFT, RebalanceReason.MEMBER_JOINED]
     (left,) = having(events, Event.MEMBER_LEFT)
@@ -182,7 +176,7 @@ def test_slow_processing_leaves_past_the_poll_interval() -> None:
 
 def test_a_cut_off_member_fails_and_comes_back() -> None:
     """Behind a cut the broker hears no heartbeat; after the heal the member joins again."""
-    events = run(consumers(PartitionNetwork(at_ms=30_000, member="a", for_ms=20_000)))
+    events = events_of(consumers(PartitionNetwork(at_ms=30_000, member="a", for_ms=20_000)))
 
     assert having(events, Event.MEMBER_FAILED)
     assert owned_at_end(events) == 2
@@ -190,14 +184,14 @@ def test_a_cut_off_member_fails_and_comes_back() -> None:
 
 def test_a_short_cut_costs_nothing() -> None:
     """A cut shorter than the session leaves the generation as it is."""
-    events = run(consumers(PartitionNetwork(at_ms=30_000, member="a", for_ms=3_000)))
+    events = events_of(consumers(PartitionNetwork(at_ms=30_000, member="a", for_ms=3_000)))
 
     assert reasons(events) == []
 
 
 def test_a_lost_join_response_is_survived() -> None:
     """The member waits until its request times out, and joins again."""
-    events = run(
+    events = events_of(
         consumers(DropResponse(at_ms=0, member="a", api="JOIN_GROUP", count=2), duration_ms=240_000)
     )
 
@@ -206,7 +200,7 @@ def test_a_lost_join_response_is_survived() -> None:
 
 def test_a_moved_coordinator_keeps_the_generation() -> None:
     """The new coordinator loads the group; the members find it and go on."""
-    events = run(consumers(MoveCoordinator(at_ms=30_000, group_id="readers")))
+    events = events_of(consumers(MoveCoordinator(at_ms=30_000, group_id="readers")))
 
     (loaded,) = having(events, Event.GROUP_LOADED)
     assert loaded.generation == 1
@@ -216,10 +210,10 @@ def test_a_moved_coordinator_keeps_the_generation() -> None:
 
 def test_a_crashed_broker_hands_the_group_over() -> None:
     """Clients see their connection close, wait for the election, and keep the generation."""
-    leader = next(e.broker_id for e in run(consumers()) if e.event is Event.JOIN_COMPLETE)
+    leader = next(e.broker_id for e in events_of(consumers()) if e.event is Event.JOIN_COMPLETE)
     assert leader is not None
 
-    events = run(consumers(CrashBroker(at_ms=30_000, broker=leader, for_ms=20_000)))
+    events = events_of(consumers(CrashBroker(at_ms=30_000, broker=leader, for_ms=20_000)))
 
     assert [e.broker_id != leader for e in having(events, Event.GROUP_LOADED)] == [True]
     assert reasons(events) == []
@@ -227,7 +221,7 @@ def test_a_crashed_broker_hands_the_group_over() -> None:
 
 def test_a_group_survives_its_only_broker() -> None:
     """With one broker nothing can be elected; after its restart everything goes on."""
-    events = run(consumers(CrashBroker(at_ms=30_000, broker=1, for_ms=5_000), brokers=1))
+    events = events_of(consumers(CrashBroker(at_ms=30_000, broker=1, for_ms=5_000), brokers=1))
 
     assert having(events, Event.GROUP_LOADED)
     assert owned_at_end(events) == 2
@@ -236,7 +230,7 @@ def test_a_group_survives_its_only_broker() -> None:
 def test_a_close_on_its_way_to_a_broker_that_dies_is_of_no_concern() -> None:
     """The member is gone a moment before the broker, whose end of the connection dies with it."""
     crashes = (CrashBroker(at_ms=30_000, broker=each, for_ms=1_000) for each in (1, 2, 3))
-    events = run(consumers(CrashMember(at_ms=30_000, member="a"), *crashes))
+    events = events_of(consumers(CrashMember(at_ms=30_000, member="a"), *crashes))
     assert owned_at_end(events) == 1
 
 
@@ -246,21 +240,25 @@ def test_added_partitions_are_noticed_by_the_leader() -> None:
     scenario = consumers(AddPartitions(at_ms=30_000, topic="orders", to=8))
     group = msgspec.structs.replace(scenario.groups[0], settings=settings)
 
-    events = run(msgspec.structs.replace(scenario, groups=(group,)))
+    events = events_of(msgspec.structs.replace(scenario, groups=(group,)))
 
     assert len(reasons(events)) == 1
 
 
 def test_a_changed_subscription_rebalances() -> None:
     """A consumer that subscribes to another topic rejoins with other metadata."""
-    events = run(consumers(ChangeSubscription(at_ms=30_000, member="a", topics=("payments",))))
+    events = events_of(
+        consumers(ChangeSubscription(at_ms=30_000, member="a", topics=("payments",)))
+    )
 
     assert len(reasons(events)) == 1
 
 
 def test_connector_added_starts_its_tasks() -> None:
     """One rebalance hands out the connector, the next its tasks."""
-    events = run(workers(AddConnector(at_ms=30_000, group_id="connect", connector="new", tasks=3)))
+    events = events_of(
+        workers(AddConnector(at_ms=30_000, group_id="connect", connector="new", tasks=3))
+    )
 
     started = having(events, Event.TASKS_STARTED, after_ms=30_000)
     resources = " ".join(e.attrs["resources"] for e in started).split()
@@ -270,7 +268,7 @@ def test_connector_added_starts_its_tasks() -> None:
 
 def test_connector_removed_stops_its_tasks() -> None:
     """Whoever runs a part of it stops that part."""
-    events = run(workers(RemoveConnector(at_ms=30_000, group_id="connect", connector="sink")))
+    events = events_of(workers(RemoveConnector(at_ms=30_000, group_id="connect", connector="sink")))
 
     stopped = having(events, Event.TASKS_STOPPED, after_ms=30_000)
     resources = " ".join(e.attrs["resources"] for e in stopped).split()
@@ -279,7 +277,7 @@ def test_connector_removed_stops_its_tasks() -> None:
 
 def test_changed_task_count_reaches_the_workers() -> None:
     """The owner restarts the connector, which asks for more tasks."""
-    events = run(
+    events = events_of(
         workers(ChangeTaskCount(at_ms=30_000, group_id="connect", connector="sink", tasks=4))
     )
 
@@ -290,7 +288,7 @@ def test_changed_task_count_reaches_the_workers() -> None:
 
 def test_a_crashed_worker_is_replaced() -> None:
     """A crashed worker's session expires, and its connectors and tasks move."""
-    events = run(workers(CrashMember(at_ms=30_000, member="w1")))
+    events = events_of(workers(CrashMember(at_ms=30_000, member="w1")))
 
     assert reasons(events)[0] is RebalanceReason.MEMBER_FAILED
     assert owned_at_end(events) == 1
@@ -298,7 +296,7 @@ def test_a_crashed_worker_is_replaced() -> None:
 
 def test_a_busy_herder_loses_its_membership() -> None:
     """A herder's thread stuck past the rebalance timeout leaves the group, then comes back."""
-    events = run(workers(SlowPoll(at_ms=20_000, member="w2", for_ms=65_000)))
+    events = events_of(workers(SlowPoll(at_ms=20_000, member="w2", for_ms=65_000)))
 
     (left,) = having(events, Event.MEMBER_LEFT)
     assert left.client_id in {None, "w2"}
@@ -369,7 +367,7 @@ def test_what_does_not_run_cannot_be_stopped() -> None:
         SlowPoll(at_ms=23_000, member="c", for_ms=10),
         ChangeSubscription(at_ms=24_000, member="c", topics=("payments",)),
     ]
-    events = run(consumers(*absent))
+    events = events_of(consumers(*absent))
 
     assert lifecycle(events, "c") == []
     assert reasons(events) == []
@@ -377,14 +375,14 @@ def test_what_does_not_run_cannot_be_stopped() -> None:
 
 def test_what_runs_cannot_be_started_again() -> None:
     """A second start changes nothing."""
-    events = run(consumers(StartMember(at_ms=30_000, member="a")))
+    events = events_of(consumers(StartMember(at_ms=30_000, member="a")))
 
     assert lifecycle(events, "a") == ["started"]
 
 
 def test_restart_of_what_does_not_run_is_a_start() -> None:
     """After its down time there is a process."""
-    events = run(consumers(RestartMember(at_ms=30_000, member="c", down_ms=1_000)))
+    events = events_of(consumers(RestartMember(at_ms=30_000, member="c", down_ms=1_000)))
 
     (started,) = (e for e in having(events, Event.LIFECYCLE) if e.client_id == "c")
     assert started.ts_us == 31_000_000
@@ -392,7 +390,9 @@ def test_restart_of_what_does_not_run_is_a_start() -> None:
 
 def test_killed_process_returns_under_a_new_id() -> None:
     """A restart that is not graceful leaves the old member to its session timeout."""
-    events = run(consumers(RestartMember(at_ms=30_000, member="a", down_ms=1_000, graceful=False)))
+    events = events_of(
+        consumers(RestartMember(at_ms=30_000, member="a", down_ms=1_000, graceful=False))
+    )
 
     assert lifecycle(events, "a") == ["started", "crashed", "gone", "started"]
     assert having(events, Event.MEMBER_FAILED)
@@ -401,7 +401,7 @@ def test_killed_process_returns_under_a_new_id() -> None:
 
 def test_process_killed_during_a_pause_does_not_resume() -> None:
     """What it had still to do is gone with it."""
-    events = run(
+    events = events_of(
         consumers(
             PauseMember(at_ms=30_000, member="a", for_ms=20_000),
             CrashMember(at_ms=35_000, member="a"),
@@ -415,7 +415,7 @@ def test_process_killed_during_a_pause_does_not_resume() -> None:
 
 def test_pause_in_a_pause_is_one_pause() -> None:
     """A stopped process cannot be stopped more."""
-    events = run(
+    events = events_of(
         consumers(
             PauseMember(at_ms=30_000, member="a", for_ms=4_000),
             PauseMember(at_ms=31_000, member="a", for_ms=60_000),
@@ -427,7 +427,7 @@ def test_pause_in_a_pause_is_one_pause() -> None:
 
 def test_process_frozen_at_its_start_connects_afterwards() -> None:
     """The connection opened and was lost meanwhile; it notices both at the end of its pause."""
-    events = run(
+    events = events_of(
         consumers(
             StartMember(at_ms=30_000, member="c"),
             PauseMember(at_ms=30_000, member="c", for_ms=5_000),
@@ -441,7 +441,7 @@ def test_process_frozen_at_its_start_connects_afterwards() -> None:
 
 def test_member_stopped_twice_stops_once() -> None:
     """The second request finds it closing."""
-    events = run(
+    events = events_of(
         consumers(StopMember(at_ms=30_000, member="a"), StopMember(at_ms=30_000, member="a"))
     )
 
@@ -450,7 +450,7 @@ def test_member_stopped_twice_stops_once() -> None:
 
 def test_worker_stopped_twice_stops_once() -> None:
     """The work of a worker that was stopped twice moves once, after the scheduled delay."""
-    events = run(
+    events = events_of(
         workers(StopMember(at_ms=30_000, member="w1"), StopMember(at_ms=30_000, member="w1"))
     )
 
@@ -460,7 +460,7 @@ def test_worker_stopped_twice_stops_once() -> None:
 
 def test_consumer_too_many_gives_up() -> None:
     """A fatal error of a poll ends the application, and it says which."""
-    events = run(consumers(broker_settings={"group.max.size": "1"}))
+    events = events_of(consumers(broker_settings={"group.max.size": "1"}))
 
     raised = [text for name in "ab" for text in lifecycle(events, name) if "raised" in text]
     assert raised == ["poll raised GroupMaxSizeReachedException"]
@@ -469,7 +469,7 @@ def test_consumer_too_many_gives_up() -> None:
 def test_worker_too_many_gives_up() -> None:
     """What the herder's thread does not catch ends its process."""
     scenario = msgspec.structs.replace(workers(), broker_settings={"group.max.size": "1"})
-    events = run(scenario)
+    events = events_of(scenario)
 
     raised = [text for name in ("w1", "w2") for text in lifecycle(events, name) if "died" in text]
     assert raised == ["died of GroupMaxSizeReachedException"]
@@ -477,8 +477,8 @@ def test_worker_too_many_gives_up() -> None:
 
 def test_cut_between_two_ends_spares_the_others() -> None:
     """Member and broker named: everybody else reaches that broker."""
-    leader = next(e.broker_id for e in run(consumers()) if e.event is Event.JOIN_COMPLETE)
-    events = run(
+    leader = next(e.broker_id for e in events_of(consumers()) if e.event is Event.JOIN_COMPLETE)
+    events = events_of(
         consumers(PartitionNetwork(at_ms=30_000, member="a", broker=leader, for_ms=20_000))
     )
 
@@ -488,18 +488,18 @@ def test_cut_between_two_ends_spares_the_others() -> None:
 
 def test_cut_broker_heals() -> None:
     """Members cut off from their coordinator for longer than a session all come back."""
-    leader = next(e.broker_id for e in run(consumers()) if e.event is Event.JOIN_COMPLETE)
-    events = run(consumers(PartitionNetwork(at_ms=30_000, broker=leader, for_ms=20_000)))
+    leader = next(e.broker_id for e in events_of(consumers()) if e.event is Event.JOIN_COMPLETE)
+    events = events_of(consumers(PartitionNetwork(at_ms=30_000, broker=leader, for_ms=20_000)))
 
     assert owned_at_end(events) == 2
 
 
 def test_coordinator_is_moved_by_partition_too() -> None:
     """The offsets partition itself may be named, and its new leader."""
-    placed = next(e for e in run(consumers()) if e.event is Event.JOIN_COMPLETE)
+    placed = next(e for e in events_of(consumers()) if e.event is Event.JOIN_COMPLETE)
     target = 1 if placed.broker_id != 1 else 2
     move = MoveCoordinator(at_ms=30_000, partition=placed.offsets_partition, to_broker=target)
-    events = run(consumers(move))
+    events = events_of(consumers(move))
 
     assert [e.broker_id for e in having(events, Event.GROUP_LOADED)] == [target]
 
@@ -508,7 +508,7 @@ def test_dead_broker_cannot_die() -> None:
     """A second crash of the same broker changes nothing."""
     crash = CrashBroker(at_ms=30_000, broker=1, for_ms=5_000)
     again = CrashBroker(at_ms=31_000, broker=1, for_ms=50_000)
-    events = run(consumers(crash, again, brokers=1))
+    events = events_of(consumers(crash, again, brokers=1))
 
     assert owned_at_end(events) == 2
     assert having(events, Event.HEARTBEAT, after_ms=45_000)
@@ -517,7 +517,7 @@ def test_dead_broker_cannot_die() -> None:
 def test_uniform_latency_is_within_its_bounds() -> None:
     """Every round trip takes between two and four milliseconds, work in no time."""
     scenario = consumers(network=NetworkSpec(latency=UniformLatency(1_000, 2_000)))
-    events = run(scenario)
+    events = events_of(scenario)
 
     asked = having(events, Event.SYNC_REQ)
     assert asked
@@ -529,7 +529,7 @@ def test_rack_reaches_the_subscription() -> None:
     group = consumers().groups[0]
     assert isinstance(group, ConsumerGroupSpec)
     members = (ConsumerSpec(name="a", rack="rack-7"), ConsumerSpec(name="b"))
-    events = run(consumers(groups=(msgspec.structs.replace(group, members=members),)))
+    events = events_of(consumers(groups=(msgspec.structs.replace(group, members=members),)))
 
     told = {e.client_id: e.subscription or b"" for e in having(events, Event.JOIN_REQ)}
     assert [b"rack-7" in told[name] for name in ("a", "b")] == [True, False]
@@ -541,7 +541,7 @@ def test_process_killed_inside_its_callback_never_completes_it() -> None:
     assert isinstance(group, ConsumerGroupSpec)
     members = tuple(ConsumerSpec(name=name, callback_ms=2_000) for name in ("a", "b"))
     group = msgspec.structs.replace(group, members=members)
-    events = run(
+    events = events_of(
         consumers(
             StopMember(at_ms=30_000, member="a"),
             CrashMember(at_ms=31_000, member="a"),

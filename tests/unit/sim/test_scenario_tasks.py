@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario.files import scenario_from_json
 from coordinator_sim.sim.scenario.happenings import (
     CrashBroker,
@@ -21,8 +20,8 @@ from coordinator_sim.sim.scenario.happenings import (
 )
 from coordinator_sim.sim.scenario.tasks import tasks_to_json
 from coordinator_sim.trace.events import Event
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios, scenario_named
+from tests.simulated import events_of
 
 WORKLOAD = "org.apache.kafka.trogdor.workload"
 FAULT = "org.apache.kafka.trogdor.fault"
@@ -94,9 +93,7 @@ def test_kafkas_degraded_network_delays_what_every_process_of_a_node_sends() -> 
         DegradeNetwork(at_ms=2_000, for_ms=3_000, latency_ms=500, member="c2"),
         DegradeNetwork(at_ms=2_000, for_ms=3_000, latency_ms=90, broker=2),
     )
-    recorder = MemoryRecorder()
-    run_scenario(scenario, recorder=recorder)
-    ended = [e for e in recorder.events if e.reason_text == "NetworkRestored"]
+    ended = [e for e in events_of(scenario) if e.reason_text == "NetworkRestored"]
     assert [e.ts_us for e in ended] == [5_000_000] * 3
 
 
@@ -234,11 +231,9 @@ def test_the_trace_says_when_tasks_run() -> None:
     spec = {"class": "coordinatorsim.CrashBroker", "startMs": 9_000, "durationMs": 7_000}
     scenario = scenario_from_json(file_of(("crash", {**spec, "broker": 1})))
     assert scenario.happenings == (CrashBroker(at_ms=9_000, broker=1, for_ms=7_000),)
-    recorder = MemoryRecorder()
-    run_scenario(scenario, recorder=recorder)
     told = [
         (event.ts_us, event.reason_text)
-        for event in recorder.events
+        for event in events_of(scenario)
         if event.event is Event.FAULT and event.attrs.get("task") == "crash"
     ]
     assert told == [(9_000_000, "TaskRunning"), (16_000_000, "TaskDone")]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from coordinator_sim.kafka.partitioning import partition_for
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
@@ -15,9 +14,9 @@ from coordinator_sim.sim.scenario import (
     TopicSpec,
 )
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_conformance.checkers import check_all
 from coordinator_sim_conformance.scenario_timing import circumstances_of
+from tests.simulated import events_of
 
 COORDINATOR = 1
 """The broker that leads the offsets partition of `g`."""
@@ -37,10 +36,9 @@ def run(*happenings: Happening, brokers: int = 3) -> list[TraceEvent]:
         ),
         happenings=happenings,
     )
-    recorder = MemoryRecorder()
-    run_scenario(scenario, recorder=recorder)
-    assert not check_all(recorder.events, circumstances_of(scenario)).violations
-    return list(recorder.events)
+    events = events_of(scenario)
+    assert not check_all(events, circumstances_of(scenario)).violations
+    return list(events)
 
 
 def faults(events: Sequence[TraceEvent]) -> list[tuple[int, str | None]]:

@@ -3,13 +3,12 @@
 import pytest
 
 from coordinator_sim.errors import ScenarioError
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import ConsumerGroupSpec, RestartMember, Scenario
 from coordinator_sim.sim.scenario.files import scenario_from_json, scenario_to_json
 from coordinator_sim.sim.scenario.topology import SETTLE_MS, Topology, named_members
 from coordinator_sim.sim.scenario.upgrade import Deploy, UpgradePlan, upgrade_worlds
 from coordinator_sim.trace.epoch_groups import CONVERTED
-from coordinator_sim.trace.recorder import MemoryRecorder
+from tests.simulated import events_of
 
 
 def worlds(**fields: object) -> dict[Deploy, Scenario]:
@@ -31,9 +30,9 @@ def worlds(**fields: object) -> dict[Deploy, Scenario]:
 
 def conversions(world: Scenario) -> list[str]:
     """Into which type a run's group is converted."""
-    recorder = MemoryRecorder()
-    run_scenario(world, seed=1, recorder=recorder)
-    return [each.attrs["to_type"] for each in recorder.events if each.reason_text == CONVERTED]
+    return [
+        each.attrs["to_type"] for each in events_of(world, seed=1) if each.reason_text == CONVERTED
+    ]
 
 
 def test_only_the_upgrade_and_the_way_back_convert_the_group() -> None:

@@ -4,11 +4,10 @@ from typing import Any
 
 import msgspec
 
-from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario.files import scenario_from_json
 from coordinator_sim.sim.scenario.tasks import tasks_to_json
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim.trace.recorder import MemoryRecorder
+from tests.simulated import events_of
 
 WORKLOAD = "org.apache.kafka.trogdor.workload"
 READERS = {
@@ -42,9 +41,7 @@ def task_file(
 
 def run(text: bytes) -> list[TraceEvent]:
     """The events of a run."""
-    recorder = MemoryRecorder()
-    run_scenario(scenario_from_json(text), recorder=recorder)
-    return recorder.events
+    return events_of(scenario_from_json(text))
 
 
 def said(events: list[TraceEvent], event: Event) -> list[tuple[int, str | None, str | None]]:

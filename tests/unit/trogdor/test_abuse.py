@@ -224,18 +224,18 @@ def test_a_partition_of_a_thousand_nodes_is_made_and_taken_back() -> None:
     ]
 
 
-def test_ten_thousand_tasks_that_wait_for_one_agent_end() -> None:
+def test_thousands_of_tasks_that_wait_for_one_agent_end() -> None:
     """Their agent was away; it creates all workers in one heartbeat."""
     world = VirtualTrogdor(Setup())
     world.kill_agent(NODE)
-    for each in range(10_000):
+    for each in range(2_000):
         create(world, f"t{each}", no_op(durationMs=2_000))
     world.start_agent(NODE)
     world.at(5_000)
 
     tasks = world.coordinator("GET", "/coordinator/tasks?state=DONE").body["tasks"]
-    assert len(tasks) == 10_000
-    assert world.status_requests(NODE) == 10_005
+    assert len(tasks) == 2_000
+    assert world.status_requests(NODE) == 2_005
 
 
 @pytest.mark.parametrize("fails", [False, True])
