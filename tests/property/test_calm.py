@@ -17,6 +17,7 @@ from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim.sim.scenario.work import PerPoll
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
+from tests.simulated import scenario_of
 
 DAY_MS = 86_400_000
 RHYTHM = (Event.HEARTBEAT, Event.OFFSET_COMMIT)
@@ -31,10 +32,8 @@ def deployed(
     group = scenarios.ConsumerGroupSpec(
         group_id="app", topics=("orders",), members=members, assignors=("cooperative-sticky",)
     )
-    plain = scenarios.Scenario(
+    plain = scenario_of(
         name="deployed",
-        title="",
-        story="",
         duration_ms=every_ms * deploys,
         topics=(scenarios.TopicSpec(name="orders", partitions=7, records_per_s=10),),
         groups=(group,),

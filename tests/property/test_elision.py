@@ -25,6 +25,7 @@ from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios, scenario_named
 from coordinator_sim_scenarios.strategies import faults_on
+from tests.simulated import scenario_of
 
 FOLDED = (Event.HEARTBEAT, Event.HEARTBEATS_ELIDED)
 LASTS_MS = 1_200_000
@@ -107,10 +108,8 @@ def idle_worlds(draw: st.DrawFn) -> Scenario:
         members=tuple(ConsumerSpec(name=f"audit-{number}") for number in range(2)),
         settings={**NO_COMMITS, "heartbeat.interval.ms": "4000"},
     )
-    world = Scenario(
+    world = scenario_of(
         name="idle",
-        title="",
-        story="",
         duration_ms=LASTS_MS,
         topics=(TopicSpec(name="orders", partitions=8, records_per_s=0),),
         groups=(one, other) if draw(st.booleans()) else (one,),
@@ -175,10 +174,8 @@ def steady(**fields: object) -> Scenario:
         members=tuple(ConsumerSpec(name=f"consumer-{number}") for number in range(3)),
         settings=NO_COMMITS,
     )
-    plain = Scenario(
+    plain = scenario_of(
         name="steady",
-        title="",
-        story="",
         duration_ms=LASTS_MS,
         topics=(TopicSpec(name="orders", partitions=3, records_per_s=0),),
         groups=(group,),

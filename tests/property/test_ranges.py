@@ -20,6 +20,7 @@ from coordinator_sim.sim.scenario.happenings import CrashMember, RestartMember
 from coordinator_sim.sim.scenario.ranges import expanded, folded
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
+from tests.simulated import scenario_of
 
 _NAMES = st.builds("{}{}".format, st.sampled_from(("a-", "a-0", "b", "")), st.integers(0, 12))
 _ENTRIES = st.lists(
@@ -129,10 +130,8 @@ def test_a_name_that_a_file_would_read_as_many_is_refused() -> None:
     """In Python every member is named by itself."""
     member = ConsumerSpec(name="c-{1..3}")
     with pytest.raises(ScenarioError, match="only a file may name a range"):
-        Scenario(
+        scenario_of(
             name="n",
-            title="t",
-            story="s",
             duration_ms=1,
             topics=(TopicSpec(name="in", partitions=1),),
             groups=(ConsumerGroupSpec(group_id="g", topics=("in",), members=(member,)),),

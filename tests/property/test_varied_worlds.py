@@ -20,7 +20,7 @@ from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines, rebalances_of
 from coordinator_sim_scenarios.catalog import scenario_named
-from tests.simulated import events_of
+from tests.simulated import events_of, scenario_of
 
 SEEDS = st.integers(0, 2**16)
 EVERY_MS = 30_000
@@ -45,10 +45,8 @@ def deploys(draw: st.DrawFn) -> scenarios.Scenario:
     """A rolling deploy of three to six consumers with two to six partitions each."""
     names = tuple(f"consumer-{number}" for number in range(draw(st.integers(3, 6))))
     partitions = len(names) * draw(st.integers(2, 6))
-    return scenarios.Scenario(
+    return scenario_of(
         name="drawn-deploy",
-        title="Rolling deploy of a drawn group",
-        story="Every member is restarted once.",
         duration_ms=60_000 + EVERY_MS * len(names),
         topics=(scenarios.TopicSpec(name="orders", partitions=partitions),),
         groups=(
@@ -70,10 +68,8 @@ def connect_deploys(draw: st.DrawFn) -> scenarios.Scenario:
     names = tuple(f"worker-{number}" for number in range(draw(st.integers(3, 4))))
     tasks = len(names) * draw(st.integers(1, 4))
     delay_ms = draw(st.sampled_from(("0", "10000", "300000")))
-    return scenarios.Scenario(
+    return scenario_of(
         name="drawn-connect-deploy",
-        title="Rolling deploy of a drawn cluster",
-        story="Every worker is restarted once.",
         duration_ms=90_000 + EVERY_MS * len(names),
         groups=(
             scenarios.ConnectGroupSpec(

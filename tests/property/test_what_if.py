@@ -21,18 +21,15 @@ from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity, ReplayReport
 from coordinator_sim.replay.settings import parse_grid
 from coordinator_sim.sim.scenario import Scenario
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim_scenarios.strategies import scenarios
-from tests.simulated import events_of
+from tests.simulated import INGESTED, events_of
 
 REPO = Path(__file__).resolve().parents[2]
 SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
 EXAMPLE = REPO / "examples" / "broker-log" / "server.log"
 LOGS = [EXAMPLE, *sorted(SAMPLES.glob("*.log"))]
-INFO = RunInfo(
-    trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
-)
 PROFILES = st.sampled_from(("0.10.2", "2.8", "3.9", "4.4"))
 ASSUMED = re.compile(r"((?:session\.timeout|group\.initial\.rebalance\.delay)\.ms)=(\d+)")
 POINTLESS = (
@@ -55,7 +52,7 @@ def events_in(path: Path) -> list[TraceEvent]:
 def replayed(events: list[TraceEvent], *texts: str) -> ReplayReport:
     """The report of a replay with these settings."""
     grid = [each for each in parse_grid(texts) if not each.is_empty]
-    return replay_log(events, INFO, grid).report
+    return replay_log(events, INGESTED, grid).report
 
 
 def assumed_by(group: GroupFidelity) -> Iterator[str]:

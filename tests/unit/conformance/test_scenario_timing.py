@@ -5,14 +5,13 @@ from coordinator_sim.sim.scenario.variants import with_variety
 from coordinator_sim_conformance import scenario_timing
 from coordinator_sim_conformance.bounds import convergence_bound_ms
 from coordinator_sim_scenarios.catalog import scenario_named
+from tests.simulated import scenario_of
 
 
 def scenario(*happenings: scenarios.Happening) -> scenarios.Scenario:
     """Two consumers, one of them slower to be given up, and one Connect worker."""
-    return scenarios.Scenario(
+    return scenario_of(
         name="timed",
-        title="Timed",
-        story="Nothing much.",
         duration_ms=60_000,
         topics=(scenarios.TopicSpec(name="orders", partitions=1),),
         groups=(

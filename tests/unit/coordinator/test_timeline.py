@@ -21,7 +21,7 @@ def table(timeline: Timeline, *keys: int) -> TimelineTable[int, str]:
 def test_table_doubles_when_three_quarters_of_the_keys_exceed_its_slots() -> None:
     """Kafka compares the other way round than its name of the load factor suggests."""
     assert [timeline_capacity(size) for size in (0, 1, 2, 3, 5, 6, 10, 11)] == [
-        *(2, 2, 2, 4, 4, 8, 8, 16),
+        *(2, 2, 2, 4, 4, 8, 8, 16)
     ]
 
 

@@ -16,13 +16,11 @@ from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.replay.causes import GroupStory, explain_group
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.trace.batches import Names, batches_of
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.history import SteadyTimes, group_lines
+from tests.simulated import INGESTED
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "broker-log" / "server.log"
-INFO = RunInfo(
-    trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
-)
 TIME = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\]")
 LINES = EXAMPLE.read_text(encoding="utf-8").splitlines()
 COORDINATOR_LINES = [number for number, line in enumerate(LINES) if "GroupCoordinator" in line]
@@ -66,7 +64,7 @@ def stories(events: list[TraceEvent]) -> dict[str, GroupStory]:
 
 def check(events: list[TraceEvent]) -> None:
     """Everything is reproduced, and no duration is negative."""
-    report = replay_log(events, INFO).report
+    report = replay_log(events, INGESTED).report
     assert [(group.group_id, group.first_difference) for group in report.groups] == [
         (group.group_id, "") for group in report.groups
     ]

@@ -13,7 +13,8 @@ from coordinator_sim.cli.replay import replay
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, read_run
-from coordinator_sim.trace.events import Event, RunInfo, Source
+from coordinator_sim.trace.events import Event
+from tests.simulated import INGESTED
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "broker-log" / "server.log"
 app = typer.Typer()
@@ -25,10 +26,7 @@ app.command()(explain)
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example log as an imported trace."""
     path = tmp_path_factory.mktemp("trace") / "example"
-    info = RunInfo(
-        trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
-    )
-    with EXAMPLE.open(encoding="utf-8") as lines, RunDirectoryWriter(path, info) as writer:
+    with EXAMPLE.open(encoding="utf-8") as lines, RunDirectoryWriter(path, INGESTED) as writer:
         for event in parse_broker_log(lines, source_ref=str(EXAMPLE), tz=UTC):
             writer.record(event)
     return path
@@ -67,10 +65,7 @@ def test_replay_writes_a_trace_that_can_be_read(trace: Path, tmp_path: Path) -> 
 
 def test_replay_of_a_trace_without_rebalances_is_refused(tmp_path: Path) -> None:
     """A trace without rebalances ends with one line that says so."""
-    info = RunInfo(
-        trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
-    )
-    with RunDirectoryWriter(tmp_path / "empty", info):
+    with RunDirectoryWriter(tmp_path / "empty", INGESTED):
         pass
     done = CliRunner().invoke(app, ["replay", str(tmp_path / "empty")])
     assert isinstance(done.exception, DataError)

@@ -17,18 +17,10 @@ from coordinator_sim.replay.settings import parse_grid
 from coordinator_sim.replay.sharing import SharingCosts
 from coordinator_sim.replay.totals import total_entry
 from coordinator_sim.sim.scenario.scenario import with_settings
-from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_scenarios.catalog import all_scenarios
-from tests.simulated import events_of
+from tests.simulated import SIMULATED, events_of
 
-INFO = RunInfo(
-    trace_id="t",
-    source=Source.SIM,
-    cluster_id="sim",
-    version="0",
-    profile="4.4",
-    assignor="range+cooperative-sticky",
-)
 CONSUMER = "group.protocol=consumer"
 DEPLOYS = ("rolling-bounce", "consumer-rolling-deploy")
 
@@ -36,7 +28,7 @@ DEPLOYS = ("rolling-bounce", "consumer-rolling-deploy")
 def tried(name: str, *texts: str) -> ReplayResult:
     """The replay of a catalogue scenario under these settings."""
     scenario = all_scenarios()[name]
-    info = replace(INFO, profile=scenario.profile)
+    info = replace(SIMULATED, profile=scenario.profile)
     return replay_recording(events_of(scenario), info, parse_grid(texts))
 
 
@@ -177,7 +169,7 @@ def test_settings_of_the_other_protocol_are_refused(texts: tuple[str, ...], part
 def test_release_and_kind_of_group_that_cannot_have_it() -> None:
     """A Scala coordinator has no consumer groups, and Connect no consumer protocol."""
     scenario = all_scenarios()["rolling-bounce"]
-    info = replace(INFO, profile="2.8")
+    info = replace(SIMULATED, profile="2.8")
     events = events_of(replace(scenario, profile="2.8"))
     (entry,) = replay_recording(events, info, parse_grid([CONSUMER])).report.what_if
     assert "add --profile 4.4" in entry.not_computed

@@ -12,17 +12,14 @@ from coordinator_sim.replay.compare import compare
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.report import ReplayReport
 from coordinator_sim.replay.settings import Settings
-from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, RebalanceReason, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim_scenarios.catalog import all_scenarios
-from tests.simulated import events_of
+from tests.simulated import INGESTED, events_of
 
 REPO = Path(__file__).resolve().parents[3]
 SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
 EXAMPLE = REPO / "examples" / "broker-log" / "server.log"
-INFO = RunInfo(
-    trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
-)
 REPLAYABLE = {
     *("001", "002", "009", "010", "013", "016", "018", "019"),
     *("021", "037", "038", "043", "044", "046", "056"),
@@ -51,7 +48,7 @@ def test_every_sample_is_reproduced() -> None:
     """All that real logs of 0.10 to 4.x determine comes true; no sample makes replay stumble."""
     replayed = set()
     for path in sorted(SAMPLES.glob("*.log")):
-        report = replay_log(events_in(path), INFO).report
+        report = replay_log(events_in(path), INGESTED).report
         assert unproduced(report) == [], path.name
         if report.groups:
             replayed.add(path.stem)
@@ -60,7 +57,7 @@ def test_every_sample_is_reproduced() -> None:
 
 def test_example_log_is_reproduced_with_leaders() -> None:
     """The example is Kafka 4.x's own log: even the leaders that its hash maps chose come true."""
-    report = replay_log(events_in(EXAMPLE), INFO).report
+    report = replay_log(events_in(EXAMPLE), INGESTED).report
     assert unproduced(report) == []
     totals = report.totals()
     assert totals["rebalances"].in_source >= 20
@@ -70,7 +67,7 @@ def test_example_log_is_reproduced_with_leaders() -> None:
 
 def test_what_if_waits_for_a_dead_member_longer_with_a_longer_session() -> None:
     """A killed consumer is noticed a session timeout later, so fewer rebalances take longer."""
-    result = replay_log(events_in(EXAMPLE), INFO, [Settings(session_timeout_ms=60_000)])
+    result = replay_log(events_in(EXAMPLE), INGESTED, [Settings(session_timeout_ms=60_000)])
     orders = next(each for each in result.report.what_if if each.group_id == "orders-service")
     assert orders.with_settings.rebalances < orders.as_is.rebalances
     assert orders.with_settings.rebalancing_ms > orders.as_is.rebalancing_ms
@@ -91,7 +88,7 @@ def test_line_that_cannot_be_true_is_not_reproduced() -> None:
     events = events_in(EXAMPLE)
     last = max(index for index, event in enumerate(events) if event.event is Event.SYNC_LEADER)
     events[last] = replace(events[last], leader_id="somebody-else")
-    report = replay_log(events, INFO).report
+    report = replay_log(events, INGESTED).report
     assert "somebody-else leads, in the core " in report.totals()["leaders"].first_difference
     assert not report.is_reproduced
 
@@ -145,5 +142,5 @@ def test_run_told_as_a_log_is_reproduced(name: str) -> None:
             if event.event in kept
         ]
         for first in sorted({0, 1, 2, len(lines) // 3, len(lines) // 2}):
-            report = replay_log(lines[first:], INFO).report
+            report = replay_log(lines[first:], INGESTED).report
             assert unproduced(report) == [], f"told by {age}, from line {first}"

@@ -8,19 +8,10 @@ from coordinator_sim.replay.recorded import ANSWERS
 from coordinator_sim.replay.recording import Recording
 from coordinator_sim.replay.recordings import replay_recording
 from coordinator_sim.replay.settings import Settings
-from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_scenarios.catalog import all_scenarios
-from tests.simulated import events_of
+from tests.simulated import SIMULATED, events_of
 from tests.unit.replay.classic_stories import CLASSIC_STORIES
-
-INFO = RunInfo(
-    trace_id="t",
-    source=Source.SIM,
-    cluster_id="sim",
-    version="0",
-    profile="4.4",
-    assignor="range+cooperative-sticky",
-)
 
 
 def run_of(name: str) -> list[TraceEvent]:
@@ -32,7 +23,7 @@ def run_of(name: str) -> list[TraceEvent]:
 def test_recorded_run_is_reproduced_whole(name: str) -> None:
     """Every answer, generation, leader and assignment comes again, in the same millisecond."""
     events = run_of(name)
-    info = replace(INFO, profile=all_scenarios()[name].profile)
+    info = replace(SIMULATED, profile=all_scenarios()[name].profile)
     report = replay_recording(events, info).report
     assert [group.first_difference for group in report.groups if group.first_difference] == []
     assert report.totals()["answers"].in_source == sum(each.event in ANSWERS for each in events)
@@ -44,7 +35,7 @@ def test_recorded_run_is_reproduced_whole(name: str) -> None:
 @pytest.mark.parametrize("name", ["new-member-fenced", "online-upgrade"])
 def test_group_with_epochs_is_left_out_whole_and_named(name: str) -> None:
     """A consumer group, or one that was it for a while, is named, and nothing of it is compared."""
-    report = replay_recording(run_of(name), INFO).report
+    report = replay_recording(run_of(name), SIMULATED).report
     assert report.groups == []
     assert report.epoch_groups == {"orders-app": "consumer"}
 
@@ -57,7 +48,7 @@ def test_classic_group_beside_one_with_epochs_is_replayed() -> None:
         if event.group_id is not None
     ]
     events = sorted([*run_of("member-crash"), *other], key=lambda event: event.ts_us)
-    report = replay_recording(events, INFO).report
+    report = replay_recording(events, SIMULATED).report
     assert [group.group_id for group in report.groups] == ["orders-app"]
     assert report.epoch_groups == {"other-app": "consumer"}
     assert report.is_reproduced
@@ -65,7 +56,7 @@ def test_classic_group_beside_one_with_epochs_is_replayed() -> None:
 
 def test_told_protocols_need_no_assumption() -> None:
     """A JoinGroup that lists what its member offers leaves the broker's delay alone open."""
-    report = replay_recording(run_of("member-crash"), INFO).report
+    report = replay_recording(run_of("member-crash"), SIMULATED).report
     assert [group.assumed for group in report.groups] == [
         ["group.initial.rebalance.delay.ms=3000, the guess that fits best"]
     ]
@@ -73,7 +64,7 @@ def test_told_protocols_need_no_assumption() -> None:
 
 def test_a_trace_that_tells_its_delay_needs_no_guess() -> None:
     """The delay of a trace that was served is known."""
-    info = replace(INFO, options={"group.initial.rebalance.delay.ms": "3000"})
+    info = replace(SIMULATED, options={"group.initial.rebalance.delay.ms": "3000"})
     report = replay_recording(run_of("member-crash"), info).report
     assert report.is_reproduced
     assert [group.assumed for group in report.groups] == [[]]
@@ -85,7 +76,7 @@ def test_protocols_that_are_not_told_are_assumed_and_said_so() -> None:
         replace(event, attrs={}) if event.event is Event.JOIN_REQ else event
         for event in run_of("connect-worker-crash")
     ]
-    report = replay_recording(events, INFO).report
+    report = replay_recording(events, SIMULATED).report
     assert report.is_reproduced
     (group,) = report.groups
     assert group.assumed[1].startswith("members offer all protocols of their group")
@@ -97,7 +88,7 @@ def test_selected_second_protocol_has_an_assumed_subscription() -> None:
         replace(event, attrs={"protocols": "own,range"}) if event.event is Event.JOIN_REQ else event
         for event in run_of("member-crash")
     ]
-    assert Recording(events, INFO.assignor).assumptions() == [
+    assert Recording(events, SIMULATED.assignor).assumptions() == [
         "members have the subscription of their first protocol for all"
     ]
 
@@ -107,7 +98,7 @@ def test_changed_answer_is_found() -> None:
     events = run_of("member-crash")
     at = next(index for index, event in enumerate(events) if event.event is Event.SYNC_RESP)
     events[at] = replace(events[at], error_code=ErrorCode.ILLEGAL_GENERATION)
-    (group,) = replay_recording(events, INFO).report.groups
+    (group,) = replay_recording(events, SIMULATED).report.groups
     tally = group.tallies["answers"]
     assert tally.in_source - tally.reproduced == 1
     assert "error_code is ILLEGAL_GENERATION, the core's NONE" in tally.first_difference
@@ -115,7 +106,9 @@ def test_changed_answer_is_found() -> None:
 
 def test_settings_of_a_recording_are_tried_on_what_was_told() -> None:
     """A crashed member is noticed later with a longer session, and the report says so."""
-    result = replay_recording(run_of("member-crash"), INFO, [Settings(session_timeout_ms=20_000)])
+    result = replay_recording(
+        run_of("member-crash"), SIMULATED, [Settings(session_timeout_ms=20_000)]
+    )
     (what_if,) = result.report.what_if
     assert what_if.as_is.unnoticed_ms == 10_000
     assert what_if.with_settings.unnoticed_ms == 20_000

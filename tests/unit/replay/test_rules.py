@@ -8,12 +8,9 @@ from coordinator_sim.replay.plan import NEVER_MS, Ending, GroupPlan, StepKind
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity, ReplayResult
 from coordinator_sim.replay.settings import Settings
-from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
-
-INFO = RunInfo(
-    trace_id="hand-made", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
-)
+from tests.simulated import INGESTED
 
 
 class Log:
@@ -61,7 +58,7 @@ class Log:
 
     def replayed(self, *grid: Settings) -> ReplayResult:
         """What the replay of the log answers."""
-        return replay_log(self.events, INFO, grid)
+        return replay_log(self.events, INGESTED, grid)
 
     def fidelity(self) -> GroupFidelity:
         """The fidelity of the replay of the log's one group."""
@@ -222,7 +219,7 @@ def test_failure_inside_a_rebalance_ends_the_join_phase(log: Log) -> None:
 
 
 def test_given_id_joins_silently_while_the_group_prepares(log: Log) -> None:
-    """At INFO a Scala broker tells that an id was given, and not that it was used."""
+    """At INGESTED a Scala broker tells that an id was given, and not that it was used."""
     log.prepare(1000, 1, "MEMBER_JOINED", "a-1")
     log.member(1100, Event.MEMBER_ID_ASSIGNED, "b-1", attrs={"in_state": "PreparingRebalance"})
     log.complete(5000, 2, members=3).sync(5100, 2, leader="b-1")

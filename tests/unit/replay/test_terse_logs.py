@@ -4,12 +4,10 @@ from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.plan import Ending, GroupPlan
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity
-from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import episodes_of
+from tests.simulated import INGESTED
 
-INFO = RunInfo(
-    trace_id="hand-made", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
-)
 Line = tuple[int, Event, dict[str, object]]
 
 
@@ -53,7 +51,7 @@ def gone(at_ms: int, event: Event, member: str) -> Line:
 def judged(events: list[TraceEvent]) -> tuple[GroupPlan, GroupFidelity]:
     """The plan of the log's one episode, and how faithful its replay is."""
     (episode,) = episodes_of("g", events)
-    (fidelity,) = replay_log(events, INFO).report.groups
+    (fidelity,) = replay_log(events, INGESTED).report.groups
     return plan_episode(episode), fidelity
 
 

@@ -25,24 +25,15 @@ from coordinator_sim.replay.what_if import Subject, what_if
 from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.sim.scenario.scenario import with_assignor, with_settings
 from coordinator_sim.sim.scenario.variants import with_membership
-from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim_scenarios.catalog import all_scenarios
-from tests.simulated import events_of
-
-INFO = RunInfo(
-    trace_id="t",
-    source=Source.SIM,
-    cluster_id="sim",
-    version="0",
-    profile="4.4",
-    assignor="range+cooperative-sticky",
-)
+from tests.simulated import SIMULATED, events_of
 
 
 def tried(name: str, *texts: str, profiles: str | None = None) -> ReplayResult:
     """The replay of a catalogue scenario under these settings."""
     scenario = all_scenarios()[name]
-    info = replace(INFO, profile=scenario.profile)
+    info = replace(SIMULATED, profile=scenario.profile)
     return replay_recording(events_of(scenario), info, parse_grid(texts, profiles))
 
 

@@ -11,6 +11,7 @@ from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_conformance.checkers import check_all
 from coordinator_sim_conformance.checkers.offsets import NO_OFFSET
 from coordinator_sim_conformance.scenario_timing import circumstances_of
+from tests.simulated import scenario_of
 
 COORDINATOR = 1
 """The broker that leads the offsets partition of `g`."""
@@ -22,10 +23,8 @@ def run(
     *happenings: scenarios.Happening, profile: str = "4.4", linger_ms: str = "0"
 ) -> tuple[list[TraceEvent], RunResult]:
     """A minute of a consumer that commits every five seconds, with a look for old offsets in it."""
-    scenario = scenarios.Scenario(
+    scenario = scenario_of(
         name="clocks",
-        title="Clocks of brokers",
-        story="",
         duration_ms=60_000,
         profile=profile,
         broker_settings={

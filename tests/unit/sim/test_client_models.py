@@ -5,7 +5,7 @@ from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.scenario.work import CommitPolicy
 from coordinator_sim.sim.scenario.world import Client
 from coordinator_sim.trace.events import Event, TraceEvent
-from tests.simulated import events_of
+from tests.simulated import events_of, scenario_of
 
 MODELS: tuple[Client, ...] = ("librdkafka", "franz-go")
 
@@ -16,10 +16,8 @@ def world(
     assignor: str = "range",
 ) -> scenarios.Scenario:
     """A group of consumers of one topic, a minute long."""
-    return scenarios.Scenario(
+    return scenario_of(
         name="models",
-        title="Models of clients",
-        story="Consumers of different clients share a group.",
         duration_ms=60_000,
         topics=(scenarios.TopicSpec(name="orders", partitions=6),),
         groups=(

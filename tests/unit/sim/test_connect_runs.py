@@ -11,13 +11,13 @@ from coordinator_sim.sim.scenario import (
     LagConfigTopic,
     PauseMember,
     RestRequest,
-    Scenario,
     StartMember,
     StopMember,
     WorkerSpec,
 )
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
+from tests.simulated import scenario_of
 
 GROUP = "connect"
 SETTINGS = {"scheduled.rebalance.max.delay.ms": "60000"}
@@ -32,10 +32,8 @@ def run(
     """A cluster of one connector with four tasks."""
     recorder = MemoryRecorder()
     run_scenario(
-        Scenario(
+        scenario_of(
             name="workers",
-            title="Workers",
-            story="",
             duration_ms=duration_ms,
             groups=(
                 ConnectGroupSpec(

@@ -21,7 +21,7 @@ from coordinator_sim.sim.scenario import (
 )
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.work import WorkCount, count_work
-from tests.simulated import events_of
+from tests.simulated import events_of, scenario_of
 
 TASKS = 3
 PARTITIONS = 6
@@ -40,10 +40,8 @@ def scenario(
     settings: dict[str, str] | None = None,
 ) -> Scenario:
     """Three workers with a source and a sink of three tasks each, for three virtual minutes."""
-    return Scenario(
+    return scenario_of(
         name="work",
-        title="Work",
-        story="",
         duration_ms=180_000,
         topics=tuple(TopicSpec(name=name, partitions=PARTITIONS) for name in ("orders", "events")),
         groups=(

@@ -7,7 +7,7 @@ from coordinator_sim.errors import ScenarioError
 from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.work import WorkCount, count_work
-from tests.simulated import events_of
+from tests.simulated import events_of, scenario_of
 
 RATE = 100
 PARTITIONS = 4
@@ -20,10 +20,8 @@ def scenario(
     rate: int = RATE,
 ) -> scenarios.Scenario:
     """Two consumers of four partitions for a virtual minute."""
-    return scenarios.Scenario(
+    return scenario_of(
         name="work",
-        title="Work",
-        story="",
         duration_ms=60_000,
         topics=(scenarios.TopicSpec(name="orders", partitions=PARTITIONS, records_per_s=rate),),
         groups=(

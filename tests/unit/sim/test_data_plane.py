@@ -22,7 +22,6 @@ from coordinator_sim.sim.scenario import (
     ChangeTaskCount,
     Choices,
     ConstantLatency,
-    Scenario,
     WorkerSpec,
 )
 from coordinator_sim.sim.scenario.world import ConnectGroupSpec, InternalTopicsSpec, TopicCosts
@@ -30,7 +29,7 @@ from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.world import World, create_topic
 from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
 from coordinator_sim.trace.start_up import Phase, start_ups
-from tests.simulated import events_of
+from tests.simulated import events_of, scenario_of
 
 COMPACT = {"cleanup.policy": "compact"}
 Answered = tuple[int, object, str | None]
@@ -461,10 +460,8 @@ def test_a_partition_at_its_end_holds_up_its_leader_for_half_a_second() -> None:
 
 def test_the_first_worker_creates_topics_that_do_not_exist() -> None:
     """And finds a connector that is added later, as any other worker does."""
-    scenario = Scenario(
+    scenario = scenario_of(
         name="first-start",
-        title="The first start of a cluster",
-        story="Two workers start where there is nothing.",
         duration_ms=60_000,
         brokers=3,
         groups=(
@@ -487,10 +484,8 @@ def test_a_late_worker_reads_what_compaction_left(every_ms: int | None, records:
         ChangeTaskCount(at_ms=10_000 + 3_000 * turn, group_id="g", connector="c", tasks=tasks)
         for turn, tasks in enumerate((1, 2, 3, 2))
     ]
-    scenario = Scenario(
+    scenario = scenario_of(
         name="late",
-        title="A late worker",
-        story="A worker starts after the config topic was compacted.",
         duration_ms=60_000,
         groups=(
             ConnectGroupSpec(

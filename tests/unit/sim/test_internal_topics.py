@@ -6,6 +6,7 @@ import pytest
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.scenario.world import InternalTopicsSpec, OffsetHistory, TopicCosts
+from tests.simulated import scenario_of
 
 
 def history(*, offset_records: int = 0, exist: bool = True, **fields: float) -> InternalTopicsSpec:
@@ -22,10 +23,8 @@ def make_scenario(
     topics: InternalTopicsSpec, connectors: dict[str, int] | None = None
 ) -> scenarios.Scenario:
     """One worker in a cluster with such topics."""
-    return scenarios.Scenario(
+    return scenario_of(
         name="small",
-        title="A small world",
-        story="Nothing happens.",
         duration_ms=1_000,
         groups=(
             scenarios.ConnectGroupSpec(

@@ -10,7 +10,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.scenario.world import Client, with_member_settings
 from coordinator_sim.trace.events import Event, TraceEvent
-from tests.simulated import events_of
+from tests.simulated import events_of, scenario_of
 
 ENDS: Final = Event.LIFECYCLE
 READERS: Final = scenarios.ConsumerGroupSpec(
@@ -32,10 +32,8 @@ def run(
     *happenings: scenarios.Happening,
 ) -> list[TraceEvent]:
     """The events of one virtual minute."""
-    scenario = scenarios.Scenario(
+    scenario = scenario_of(
         name="meddling",
-        title="Meddling",
-        story="",
         duration_ms=60_000,
         topics=(scenarios.TopicSpec(name="orders", partitions=4),),
         groups=(group,),

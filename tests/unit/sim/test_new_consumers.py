@@ -20,6 +20,7 @@ from coordinator_sim.sim.scenario.world import Client
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import scenario_named
+from tests.simulated import scenario_of
 
 NEW = {"group.protocol": "consumer"}
 
@@ -27,10 +28,8 @@ NEW = {"group.protocol": "consumer"}
 def scenario(*members: ConsumerSpec, profile: str = "4.4", **settings: str) -> Scenario:
     """One group with one topic, for a minute."""
     own = {name.replace("_", "."): value for name, value in settings.items()}
-    return Scenario(
+    return scenario_of(
         name="new",
-        title="t",
-        story="s",
         duration_ms=60_000,
         profile=profile,
         topics=(TopicSpec(name="t", partitions=4),),

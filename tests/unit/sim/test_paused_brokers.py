@@ -16,7 +16,6 @@ from coordinator_sim.sim.scenario import (
     Happening,
     MoveCoordinator,
     PauseBroker,
-    Scenario,
     StartMember,
     TopicSpec,
 )
@@ -24,6 +23,7 @@ from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_conformance.checkers import check_all
 from coordinator_sim_conformance.scenario_timing import circumstances_of
+from tests.simulated import scenario_of
 
 COORDINATOR: Final = 1
 """The broker that leads the offsets partition of `g`."""
@@ -43,10 +43,8 @@ def run(
         ConsumerSpec(name="b"),
         ConsumerSpec(name="late", start_ms=None),
     )
-    scenario = Scenario(
+    scenario = scenario_of(
         name="paused",
-        title="A paused broker",
-        story="",
         duration_ms=80_000,
         brokers=brokers,
         failover_ms=failover_ms,

@@ -10,7 +10,7 @@ from coordinator_sim.sim.scenario.rollout import RolloutPlan, group_to_deploy, r
 from coordinator_sim.sim.scenario.topology import SETTLE_MS
 from coordinator_sim.trace.events import Event
 from coordinator_sim_scenarios.catalog import scenario_named
-from tests.simulated import events_of
+from tests.simulated import events_of, scenario_of
 
 DOWN_MS = 5_000
 
@@ -26,10 +26,8 @@ def group_of(count: int, group_id: str = "g") -> scenario.ConsumerGroupSpec:
 
 def world(*groups: scenario.ConsumerGroupSpec) -> scenario.Scenario:
     """Groups of one topic, in which one member restarts anyway."""
-    return scenario.Scenario(
+    return scenario_of(
         name="world",
-        title="A world",
-        story="Something else.",
         duration_ms=1_000,
         topics=(scenario.TopicSpec(name="t", partitions=6),),
         groups=groups,

@@ -34,7 +34,7 @@ from coordinator_sim.sim.scenario import (
 )
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
-from tests.simulated import events_of
+from tests.simulated import events_of, scenario_of
 
 SETTLED_MS = 15_000
 SETTINGS = {"session.timeout.ms": "10000", "max.poll.interval.ms": "20000"}
@@ -71,10 +71,8 @@ def consumers(*happenings: Happening, **fields: Any) -> Scenario:  # noqa: ANN40
 
 def workers(*happenings: Happening) -> Scenario:
     """Two Connect workers with one connector of two tasks."""
-    return Scenario(
+    return scenario_of(
         name="workers",
-        title="Workers",
-        story="",
         duration_ms=120_000,
         groups=(
             ConnectGroupSpec(

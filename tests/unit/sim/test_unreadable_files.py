@@ -10,13 +10,12 @@ from coordinator_sim.sim.scenario import (
     Happening,
     MoveCoordinator,
     RestartMember,
-    Scenario,
     TopicSpec,
 )
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_conformance.checkers import check_all
 from coordinator_sim_conformance.scenario_timing import circumstances_of
-from tests.simulated import events_of
+from tests.simulated import events_of, scenario_of
 
 COORDINATOR = 1
 """The broker that leads the offsets partition of `g`."""
@@ -24,10 +23,8 @@ COORDINATOR = 1
 
 def run(*happenings: Happening, brokers: int = 3) -> list[TraceEvent]:
     """The events of a minute of a consumer that commits every five seconds."""
-    scenario = Scenario(
+    scenario = scenario_of(
         name="unreadable",
-        title="Unreadable files",
-        story="",
         duration_ms=60_000,
         brokers=brokers,
         topics=(TopicSpec(name="orders", partitions=2),),

@@ -353,8 +353,8 @@ def test_an_answer_beyond_the_bound_is_not_read() -> None:
 
 
 def test_reading_a_large_answer_holds_up_nobody() -> None:
-    """A status of six megabytes takes seconds to read; REST is answered meanwhile."""
-    worker = WORKER.replace("DONE", "RUNNING")[:-1] + f',"status":[{"[]," * 2_000_000}[]]}}'
+    """A status of two megabytes takes a second to read; REST is answered meanwhile."""
+    worker = WORKER.replace("DONE", "RUNNING")[:-1] + f',"status":[{"[]," * 600_000}[]]}}'
     told_s: list[float] = []
 
     async def large(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
