@@ -10,49 +10,8 @@ from coordinator_sim_scenarios.stories import scenario_story
 from tests.simulated import events_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "transcripts" / "catalog"
-NAMES = (
-    "connect-config-lag",
-    "connect-coordinator-outage",
-    "connect-eager-to-sessioned-upgrade",
-    "connect-join-storm",
-    "connect-leader-lost",
-    "connect-lost-sync",
-    "connect-no-delay",
-    "connect-outdated-worker",
-    "connect-rest",
-    "connect-sessioned-3-workers",
-    "connect-voluntary-revocation",
-    "connect-worker-crash",
-    "connect-worker-cut-off",
-    "connect-worker-lost",
-    "connector-added",
-    "coordinator-failover",
-    "coordinator-lost-in-join",
-    "coordinator-unreachable",
-    "frozen-while-joining",
-    "late-heartbeat-answer",
-    "member-crash",
-    "missed-cooperative-round",
-    "new-coordinator-moved",
-    "new-member-fenced",
-    "new-rack-lost",
-    "new-regex",
-    "new-rolling-deploy",
-    "new-slow-revocation",
-    "online-upgrade",
-    "partitions-added",
-    "removed-while-joining",
-    "replication-stalls",
-    "scale-out",
-    "slow-follower-sync",
-    "slow-leader",
-    "slow-processing",
-    "static-leader-restart",
-    "static-rolling-bounce",
-    "stuck-commit",
-    "subscription-reverted",
-    "zombie-after-pause",
-)
+NAMES = sorted(path.stem.removeprefix("scenario-") for path in FOLDER.glob("scenario-*.txt"))
+"""Scenarios with a file, which is empty before the first `--rewrite`."""
 
 
 @pytest.mark.parametrize("name", NAMES)
