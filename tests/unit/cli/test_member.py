@@ -27,13 +27,9 @@ def test_a_bad_address_is_refused(address: str) -> None:
     assert "HOST:PORT, as localhost:9092" in said(bootstrap=address)
 
 
-def test_an_unknown_setting_is_refused_with_the_known_ones() -> None:
-    """A typing error costs no connection."""
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
+    """A typing error in a setting or an assignor costs no connection."""
     assert "session.timeout.ms" in said(set="sesion.timeout.ms=1")
-
-
-def test_an_unknown_assignor_is_refused_with_the_known_ones() -> None:
-    """All four assignors are named."""
     assert "cooperative-sticky" in said(assignor="rang")
 
 

@@ -101,51 +101,28 @@ def test_a_failed_event_that_nobody_handles_ends_the_run() -> None:
         environment.run_until(10)
 
 
-def test_alarm_rings_at_the_last_instant_set() -> None:
-    """An alarm moved later does not ring early, and rings once."""
+@pytest.mark.parametrize(
+    ("set_at", "rung_at"),
+    [
+        pytest.param([(0, 5), (0, 9)], 9, id="moved later"),
+        pytest.param([(0, 9), (0, 5)], 5, id="moved earlier"),
+        pytest.param([(0, 5), (0, None), (6, 8)], 8, id="switched off and set again"),
+        pytest.param([(10, 3)], 10, id="set in the past"),
+    ],
+)
+def test_alarm_rings_once_at_the_last_instant_set(
+    set_at: list[tuple[int, int | None]], rung_at: int
+) -> None:
+    """At each instant it is set to another, or off; a deadline that has passed is due at once."""
     environment = Environment()
     bell = Bell(environment)
 
-    bell.set_alarm(5)
-    bell.set_alarm(9)
+    for now, alarm in set_at:
+        environment.run_until(now)
+        if alarm is None:
+            bell.switch_alarm_off()
+        else:
+            bell.set_alarm(alarm)
     environment.run_until(20)
 
-    assert bell.rung == [9]
-
-
-def test_alarm_moved_earlier_rings_once() -> None:
-    """The call asked for before is forgotten when the alarm moved ahead of it."""
-    environment = Environment()
-    bell = Bell(environment)
-
-    bell.set_alarm(9)
-    bell.set_alarm(5)
-    environment.run_until(20)
-
-    assert bell.rung == [5]
-
-
-def test_alarm_switched_off_stays_silent_until_set_again() -> None:
-    """Off means off, whatever calls the clock still owes."""
-    environment = Environment()
-    bell = Bell(environment)
-
-    bell.set_alarm(5)
-    bell.switch_alarm_off()
-    environment.run_until(6)
-    bell.set_alarm(8)
-    environment.run_until(20)
-
-    assert bell.rung == [8]
-
-
-def test_alarm_set_in_the_past_rings_now() -> None:
-    """A deadline that has passed is due at once."""
-    environment = Environment()
-    bell = Bell(environment)
-    environment.run_until(10)
-
-    bell.set_alarm(3)
-    environment.run_until(10)
-
-    assert bell.rung == [10]
+    assert bell.rung == [rung_at]
