@@ -38,10 +38,10 @@ ASSERTIONS: Final = (
     "one_leader",
     "one_member_per_instance",
 )
-"""Functions over a trace that raise `AssertionError`: from `coordinator_sim_pytest.assertions`."""
+"""Functions over a trace that raise `AssertionError`: from `coordinator_sim_pytest.stories`."""
 
 _HOMES: Final = {
-    **dict.fromkeys(ASSERTIONS, "coordinator_sim_pytest.assertions"),
+    **dict.fromkeys(ASSERTIONS, "coordinator_sim_pytest.stories"),
     "CoordinatorConformance": "coordinator_sim_pytest.conformance",
     "simulated": "coordinator_sim_pytest.properties",
     "virtual_loop": "coordinator_sim_pytest.virtual",

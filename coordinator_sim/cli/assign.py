@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from coordinator_sim.cli.assignor_lab import lab
 from coordinator_sim.cli.command_line import CommandGroup, CommandLine
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
@@ -15,7 +14,7 @@ from coordinator_sim.cli.own_assignors import (
     AssignorProcessOption,
     register_given,
 )
-from coordinator_sim.errors import CoordinatorSimError
+from coordinator_sim.errors import ConfigError, CoordinatorSimError
 from coordinator_sim.harness.assignor_cases import (
     Case,
     CaseFormError,
@@ -25,6 +24,150 @@ from coordinator_sim.harness.assignor_cases import (
     parse_case,
     run_case,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coordinator_sim.harness.assignor_lab import LabResult, Size
+
+
+PARTITIONS_A_MEMBER = 10
+
+
+def lab(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Assignors; all by default.", metavar="NAME")
+    ] = None,
+    members: Annotated[
+        str, typer.Option(help="Sizes of the group to try.", metavar="N,...")
+    ] = "2,10,100",
+    topics: Annotated[int, typer.Option(help="Topics that all members read.")] = 12,
+    partitions: Annotated[
+        int | None, typer.Option(help="Partitions of all topics; by default ten a member.")
+    ] = None,
+    racks: Annotated[int, typer.Option(help="Racks of members and replicas; 0: none.")] = 3,
+    assignor_from: AssignorFromOption = None,
+    assignor_process: AssignorProcessOption = None,
+    assignor_java: AssignorJavaOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write one HTML page to this file.", metavar="FILE")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Try assignors: moves when members come and go, balance, racks, CPU, and properties.
+
+    A member joins, one leaves, ten are restarted one by one. Exit code 1 when a partition has no
+    owner, or the same question gets two answers.
+
+    Example: coordinator-sim assign lab range mine --assignor-from mine=my.py:assign
+    """
+    import msgspec
+
+    from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+
+    register_given(assignor_from, assignor_process, assignor_java)
+    chosen = names or list(CONSUMER_ASSIGNORS)
+    sizes = _sizes(members, topics, partitions, racks)
+    results = _examined(chosen, sizes)
+    if out is not None:
+        _write_page(results, out)
+    if json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(results), indent=2).decode())
+    else:
+        _print_results(results)
+        if out is not None:
+            typer.echo(f"page: {out}")
+    if any({"owned once", "repeatable", "mixed"} & result.failed.keys() for result in results):
+        raise typer.Exit(1)
+
+
+def _sizes(members: str, topics: int, partitions: int | None, racks: int) -> "list[Size]":
+    from coordinator_sim.harness.assignor_lab import Size
+    from coordinator_sim.kafka.java_numbers import java_int
+
+    counts = [java_int(text.strip(), bits=32) for text in members.split(",")]
+    if None in counts:
+        raise ConfigError(f"--members {members!r}: wants whole numbers with commas, as 2,10,100")
+    return [
+        Size(
+            members=count,
+            topics=topics,
+            partitions=partitions or max(topics, count * PARTITIONS_A_MEMBER),
+            racks=racks,
+        )
+        for count in counts
+        if count is not None
+    ]
+
+
+def _examined(names: "Sequence[str]", sizes: "Sequence[Size]") -> "list[LabResult]":
+    from time import process_time
+
+    from coordinator_sim.cli.progress import progress_bar
+    from coordinator_sim.harness.assignor_lab import examine
+
+    results = []
+    with progress_bar("assigning", len(names) * len(sizes)) as advance:
+        for name in names:
+            for size in sizes:
+                results.append(examine(name, size, process_time))
+                advance(len(results))
+    return results
+
+
+def _write_page(results: "list[LabResult]", out: Path) -> None:
+    from coordinator_sim_reports.lab_page import render_lab
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(render_lab(results), encoding="utf-8")
+
+
+def _print_results(results: "list[LabResult]") -> None:
+    from rich import box
+    from rich.table import Table
+
+    from coordinator_sim.cli.console import PrintableConsole
+
+    console = PrintableConsole()
+    for size in dict.fromkeys((each.size.members, each.size.partitions) for each in results):
+        table = Table(
+            title=f"{size[0]:,} members, {size[1]:,} partitions",
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            padding=0,
+        )
+        table.add_column("assignor", no_wrap=True)
+        for name in ("join", "leave", "deploy", "stopped", "spread", "crossing", "CPU ms"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for each in results:
+            if (each.size.members, each.size.partitions) != size:
+                continue
+            table.add_row(
+                each.assignor,
+                *(f"{told.moved:,}/{told.fewest:,}" for told in each.stories),
+                f"{each.stories[2].stopped:,}",
+                str(each.spread),
+                "-" if each.crossing is None else f"{each.crossing:.0%}",
+                f"{each.join_ms:,.1f}",
+            )
+        console.print(table)
+    for name in dict.fromkeys(each.assignor for each in results):
+        failed = {
+            known: why
+            for each in results
+            if each.assignor == name
+            for known, why in each.failed.items()
+        }
+        for known, why in failed.items():
+            console.print(f"{name} is not {known}: {why}", highlight=False, soft_wrap=True)
+    console.print(
+        "join, leave, deploy: partitions moved / the fewest that any balanced assignment moves\n"
+        "stopped: in the deploy, partitions taken from members that stayed, if only for a moment\n"
+        "spread: fullest less emptiest member; crossing: owner in no rack of the partition\n"
+        "CPU ms: of the assignment after a member joined",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 class _CasesByDefault(CommandGroup):

@@ -1,7 +1,13 @@
-"""`ctl`: operates a running `serve` over its control surface."""
+"""`ctl`: operates a running `serve` over its control surface.
 
+`ctl clock`: the clock of groups of a running `serve`.
+
+`ctl link`: the network between the clients and the brokers of a running `serve`.
+"""
+
+import threading
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import typer
@@ -20,10 +26,262 @@ from coordinator_sim.cli.ctl_calls import (
     table,
     url_in,
 )
-from coordinator_sim.cli.ctl_clock import clock_app
-from coordinator_sim.cli.ctl_links import link_app
+from coordinator_sim.cli.ending import EXIT_INTERRUPTED, EXIT_PROBLEMS_FOUND
 from coordinator_sim.errors import ConfigError, check_new
 from coordinator_sim.listening import TOKEN_VARIABLE
+
+link_app = CommandLine(help="The network between clients and brokers: cut, slow, reset.")
+
+_DIRECTIONS: Final = {
+    "both": ("to_broker", "to_clients"),
+    "to-broker": ("to_broker",),
+    "to-clients": ("to_clients",),
+}
+
+BrokerOption = Annotated[int | None, typer.Option("--broker", help="By default all.", min=0)]
+ListenerOption = Annotated[
+    str | None, typer.Option("--listener", help="By default all.", metavar="NAME")
+]
+
+
+@link_app.command("list")
+def link_list(context: typer.Context) -> None:
+    """List every link: a broker on a listener, and what passes."""
+    _table(call(context, "GET", "/v1/links"))
+
+
+@link_app.command("set")
+def link_set(
+    context: typer.Context,
+    broker: BrokerOption = None,
+    listener: ListenerOption = None,
+    cut: Annotated[bool, typer.Option("--cut", help="Let nothing pass.")] = False,
+    latency: Annotated[int, typer.Option(help="Milliseconds.", min=0)] = 0,
+    rate: Annotated[int, typer.Option(help="kbit/s of a connection; 0: no bound.", min=0)] = 0,
+    direction: Annotated[
+        str, typer.Option(help="What is slow.", metavar="both|to-broker|to-clients")
+    ] = "both",
+) -> None:
+    """Cut links, or make them slow; without any option they are whole again.
+
+    Connections stay open, and nothing is lost: what a cut holds back arrives when it heals.
+
+    Example: coordinator-sim ctl link set --listener CLIENT_A --latency 200
+    """
+    ways = _DIRECTIONS.get(direction)
+    if ways is None:
+        raise typer.BadParameter(f"{direction!r}: use {', '.join(_DIRECTIONS)}")
+    body: dict[str, Any] = {"broker": broker, "listener": listener, "cut": cut}
+    body |= {way: {"latency_ms": latency, "kbit_per_s": rate} for way in ways}
+    _table(call(context, "PUT", "/v1/links", body))
+
+
+@link_app.command("reset")
+def link_reset(
+    context: typer.Context, broker: BrokerOption = None, listener: ListenerOption = None
+) -> None:
+    """Reset the open connections of links, as a firewall or a failing host does."""
+    body = {"broker": broker, "listener": listener}
+    found = call(context, "POST", "/v1/links/reset", body)
+    typer.echo(f"{found['connections']} connections reset")
+
+
+def _table(links: list[dict[str, Any]]) -> None:
+    rows = [
+        {
+            **each,
+            "address": f"{each['host']}:{each['port']}",
+            "cut": "yes" if each["cut"] else "no",
+            "to_broker": _way(each["to_broker"]),
+            "to_clients": _way(each["to_clients"]),
+        }
+        for each in links
+    ]
+    names = ("broker_id", "listener", "address", "connections", "cut", "to_broker", "to_clients")
+    table(rows, names)
+
+
+def _way(way: dict[str, int]) -> str:
+    said = []
+    if way["latency_ms"]:
+        said.append(f"{way['latency_ms']} ms")
+    if way["kbit_per_s"]:
+        said.append(f"{way['kbit_per_s']} kbit/s")
+    return ", ".join(said) or "-"
+
+
+clock_app = CommandLine(help="The clock of groups.")
+
+_LOOK_S: Final = 0.25
+"""How often an advance is asked how far it is, for the bar on a terminal."""
+
+
+@clock_app.command("show")
+def clock_show(context: typer.Context) -> None:
+    """Show both clocks, what is parked, and the next deadlines but those of expiry sweeps."""
+    found = call(context, "GET", "/v1/clock")
+    parked, deadlines = found.pop("parked"), found.pop("deadlines")
+    _show(found)
+    typer.echo("")
+    table(parked, ("group_id", "member_id", "api", "waits_for", "remaining_ms"))
+    typer.echo("")
+    of_groups = [each for each in deadlines if each["kind"] != "expiry"]
+    table(of_groups, ("in_ms", "kind", "group_id", "member_id", "broker_id"))
+
+
+@clock_app.command("set")
+def clock_set(
+    context: typer.Context,
+    clock: Annotated[list[str], typer.Argument(help="wall, scaled F, virtual or virtual auto.")],
+) -> None:
+    """Go on with another clock."""
+    _show(call(context, "PUT", "/v1/clock", {"clock": " ".join(clock)}))
+
+
+@clock_app.command("advance")
+def clock_advance(
+    context: typer.Context,
+    ms: Annotated[
+        int | None,
+        typer.Argument(help="How far, ten years at most; by default to the next deadline.", min=0),
+    ] = None,
+) -> None:
+    """Move a virtual clock on, and print what happened meanwhile; Ctrl-C calls it off."""
+    _move(context, "/v1/clock/advance", {"ms": ms})
+
+
+@clock_app.command("run-until")
+def clock_run_until(
+    context: typer.Context,
+    group_ms: Annotated[
+        int | None, typer.Argument(help="An instant, milliseconds since 1970.")
+    ] = None,
+    group: Annotated[str, typer.Option(help="Until this group is as wanted.")] = "",
+    state: Annotated[str, typer.Option(help="Stable, Empty, PreparingRebalance, ...")] = "",
+    members: Annotated[int | None, typer.Option(help="How many it has.")] = None,
+    generation: Annotated[int | None, typer.Option(help="That it is in.")] = None,
+    min_generation: Annotated[int | None, typer.Option(help="That it is in or past.")] = None,
+    fault: Annotated[int | None, typer.Option(help="Until this fault rule acted.")] = None,
+    hits: Annotated[int | None, typer.Option(help="How often it acted; 1 if not said.")] = None,
+    within_ms: Annotated[
+        int | None,
+        typer.Option(help="Group time that a condition may take; 600000 if not said.", min=0),
+    ] = None,
+) -> None:
+    """Move a virtual clock to an instant, or until a condition holds; prints as advance does.
+
+    Exit code 1 if the condition does not hold within its bound.
+
+    Example: coordinator-sim ctl clock run-until --group app --state Stable --members 2
+    """
+    of_group = {
+        "state": state or None,
+        "members": members,
+        "generation": generation,
+        "min_generation": min_generation,
+    }
+    body: dict[str, Json] = {"group_ms": group_ms, "within_ms": within_ms}
+    if group:
+        body["group"] = {"group_id": group, **of_group}
+    elif any(each is not None for each in of_group.values()):
+        raise ConfigError("which group? --state, --members and the generations belong to --group")
+    if fault is not None:
+        body["fault"] = {"fault_id": fault, "hits": 1 if hits is None else hits}
+    elif hits is not None:
+        raise ConfigError(f"which rule? --hits {hits} belongs to --fault")
+    _move(context, "/v1/clock/run-until", body)
+
+
+@clock_app.command("stop")
+def clock_stop(context: typer.Context) -> None:
+    """Call off the advance that is under way; the clock stays where it is then."""
+    typer.echo(f"group time is {call(context, 'POST', '/v1/clock/stop')['group_ms']}")
+
+
+def _show(clock: dict[str, Json]) -> None:
+    show({name: value for name, value in clock.items() if name != "advance" or value is not None})
+
+
+def _move(context: typer.Context, path: str, body: dict[str, Json]) -> None:
+    moving = _Moving(context, path, body)
+    try:
+        moving.watch()
+    except KeyboardInterrupt:
+        moving.call_off()
+    moved = moving.answer()
+    rows = [
+        {**each, "reason": each.get("details", {}).get("reason_text", "")}
+        for each in moved["fired"]
+    ]
+    table(rows, ("seq", "group_ms", "event", "group_id", "generation", "member_id", "reason"))
+    if not moved["is_whole"]:
+        typer.echo(f"these are the newest {len(rows)}; what was before them is not kept", err=True)
+    if not moved["is_there"]:
+        typer.echo(f"called off at {moved['clock']['group_ms']}", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED)
+    if moved["is_met"]:
+        typer.echo(f"\n{moved['found']} at {moved['clock']['group_ms']}")
+    elif moved["is_met"] is not None:
+        bound = f"group time is at its bound, {moved['clock']['group_ms']}"
+        typer.echo(f"error: {bound}, and {moved['found']}", err=True)
+        raise typer.Exit(EXIT_PROBLEMS_FOUND)
+
+
+class _Moving:
+    """A call that moves the clock, on a thread of its own: meanwhile another call can end it."""
+
+    def __init__(self, context: typer.Context, path: str, body: dict[str, Json]) -> None:
+        self._context = context
+        self._answer: Json = None
+        self._error: BaseException | None = None
+        # Not the thread's own end: a `join` that Ctrl-C interrupts takes a thread for ended.
+        self._ended = threading.Event()
+        threading.Thread(target=self._call, args=(path, body), daemon=True).start()
+
+    def _call(self, path: str, body: dict[str, Json]) -> None:
+        try:
+            self._answer = call(self._context, "POST", path, body, limit_s=None)
+        except BaseException as error:  # noqa: BLE001 - it is raised where the answer is read
+            self._error = error
+        finally:
+            self._ended.set()
+
+    def watch(self) -> None:
+        """Wait for the answer; on a terminal a bar shows how far the clock is."""
+        from coordinator_sim.cli.progress import PATIENCE_S, progress_bar
+
+        self._ended.wait(PATIENCE_S)
+        while (advance := self._advance()) is None:  # Not begun yet, or over.
+            if self._ended.wait(_LOOK_S):
+                return
+        start_ms, total_ms = advance["from_ms"], advance["target_ms"] - advance["from_ms"]
+        with progress_bar("moving the clock", total_ms, patience_s=0) as tell:
+            while (advance := self._advance()) is not None:
+                tell(advance["now_ms"] - start_ms)
+                self._ended.wait(_LOOK_S)
+
+    def _advance(self) -> Json:
+        """What is under way; None when the call is answered."""
+        if self._ended.is_set():
+            return None
+        return call(self._context, "GET", "/v1/clock")["advance"]
+
+    def call_off(self) -> None:
+        """End the move where it is."""
+        if not self._ended.is_set():
+            call(self._context, "POST", "/v1/clock/stop")
+
+    def answer(self) -> Json:
+        """What happened.
+
+        Raises:
+            Exception: what the call ended with.
+        """
+        self._ended.wait()
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
 
 ctl = CommandLine(
     help="Operate a running serve: brokers, topics, groups, clock, faults, waits, traces.",

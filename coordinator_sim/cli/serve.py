@@ -5,11 +5,10 @@ import logging
 import sys
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from coordinator_sim.cli import serve_options
 from coordinator_sim.cli.bug_option import ServeBugOption, bugs_of_command
 from coordinator_sim.cli.command_line import CommandLine
 from coordinator_sim.cli.own_assignors import (
@@ -19,6 +18,7 @@ from coordinator_sim.cli.own_assignors import (
 )
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.releases import RELEASES
+from coordinator_sim.listening import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +27,115 @@ if TYPE_CHECKING:
     from coordinator_sim.broker.settings import ClusterSettings
     from coordinator_sim.server.kafka_server import Listen
     from coordinator_sim.server.serving import ControlOptions, Ready, ServeOptions
+
+
+MAX_PORT: Final = 65_535
+MAX_BROKERS: Final = 1_000
+MAX_PARTITIONS: Final = 100_000
+"""Of one topic; the control surface has the same bound."""
+
+HostOption = Annotated[str, typer.Option(help="Address to bind.")]
+PortOption = Annotated[
+    int,
+    typer.Option(min=0, max=MAX_PORT, help="Of broker 1, the others follow; 0: free ones."),
+]
+BrokersOption = Annotated[int, typer.Option(min=1, max=MAX_BROKERS, help="How many.")]
+ProfileOption = Annotated[str, typer.Option(help="The Kafka to behave like.")]
+TopicsOption = Annotated[
+    str, typer.Option(help="Topics to begin with; may be repeated.", metavar="NAME:PARTITIONS,...")
+]
+SeedOption = Annotated[int, typer.Option(help="Of member ids and whatever else is drawn.")]
+ControlHostOption = Annotated[str, typer.Option(help="Address of the control surface.")]
+ControlPortOption = Annotated[
+    int, typer.Option(min=0, max=MAX_PORT, help="Its port; 0: a free one.")
+]
+NoControlOption = Annotated[
+    bool, typer.Option("--no-control", help="No HTTP: no control, page or metrics.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A broker's setting, as group.initial.rebalance.delay.ms=0; may be repeated.",
+    ),
+]
+FeatureOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature",
+        metavar="NAME=LEVEL",
+        help="A feature's level in a new cluster, as group.version=0; may be repeated.",
+    ),
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option(help="A broker's server.properties.", metavar="FILE")
+]
+ListenersOption = Annotated[
+    str,
+    typer.Option(help="Instead of --host and --port: of broker 1.", metavar="NAME://HOST:PORT,..."),
+]
+AdvertisedOption = Annotated[
+    str,
+    typer.Option(help="What clients are told instead.", metavar="NAME://HOST:PORT,..."),
+]
+ClockOption = Annotated[
+    str,
+    typer.Option(help="Of groups: wall, 'scaled F', virtual or 'virtual auto'.", metavar="CLOCK"),
+]
+ReadyOption = Annotated[
+    Path | None,
+    typer.Option(help="Write the line of JSON here too, when all answers.", metavar="FILE"),
+]
+TraceOption = Annotated[
+    Path | None,
+    typer.Option(help="Record what is served, for explain, report and replay.", metavar="DIR"),
+]
+PcapOption = Annotated[
+    Path | None, typer.Option(help="Write all bytes as a capture for Wireshark.", metavar="FILE")
+]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the trace of --trace, the file of --pcap.")
+]
+UserOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--user",
+        metavar="NAME:PASSWORD",
+        help="Who may log in, by PLAIN or SCRAM; may be repeated.",
+    ),
+]
+UsersFileOption = Annotated[
+    Path | None, typer.Option(help="The same, one a line of a file.", metavar="FILE")
+]
+TlsOption = Annotated[Path | None, typer.Option(help="Of listeners with TLS: PEM.", metavar="FILE")]
+LogDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log-dir", help="Keep topics, records and groups here, as a broker.", metavar="DIR"
+    ),
+]
+FsyncOption = Annotated[
+    str,
+    typer.Option(
+        help="always: answer when the medium has it; never: the system has.",
+        metavar="always|never",
+    ),
+]
+AcceptLossOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-loss", help="Serve a damaged --log-dir without what it has lost; default: refuse."
+    ),
+]
+ControlTokenOption = Annotated[
+    str,
+    typer.Option(
+        envvar=TOKEN_VARIABLE,
+        help="What callers of the control surface must have; needed off the loopback address.",
+    ),
+]
+
 
 _LOG: Final = logging.getLogger(__name__)
 _SHOWN: Final = 100
@@ -40,34 +149,34 @@ _GARBAGE_THRESHOLDS: Final = (10_000, 10, 10)
 
 
 def serve(
-    host: serve_options.HostOption = "127.0.0.1",
-    port: serve_options.PortOption = 9092,
-    brokers: serve_options.BrokersOption = 1,
-    profile: serve_options.ProfileOption = RELEASES[-1],
-    topics: serve_options.TopicsOption = "",
-    seed: serve_options.SeedOption = 0,
-    clock: serve_options.ClockOption = "wall",
-    listeners: serve_options.ListenersOption = "",
-    advertised_listeners: serve_options.AdvertisedOption = "",
-    config: serve_options.ConfigOption = None,
-    set_: serve_options.SetOption = None,
-    feature: serve_options.FeatureOption = None,
-    user: serve_options.UserOption = None,
-    users_file: serve_options.UsersFileOption = None,
-    tls_cert: serve_options.TlsOption = None,
-    tls_key: serve_options.TlsOption = None,
-    tls_ca: serve_options.TlsOption = None,
-    control_host: serve_options.ControlHostOption = "127.0.0.1",
-    control_port: serve_options.ControlPortOption = 0,
-    control_token: serve_options.ControlTokenOption = "",
-    no_control: serve_options.NoControlOption = False,
-    ready_file: serve_options.ReadyOption = None,
-    trace: serve_options.TraceOption = None,
-    pcap: serve_options.PcapOption = None,
-    overwrite: serve_options.OverwriteOption = False,
-    log_dir: serve_options.LogDirOption = None,
-    fsync: serve_options.FsyncOption = "never",
-    accept_loss: serve_options.AcceptLossOption = False,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 9092,
+    brokers: BrokersOption = 1,
+    profile: ProfileOption = RELEASES[-1],
+    topics: TopicsOption = "",
+    seed: SeedOption = 0,
+    clock: ClockOption = "wall",
+    listeners: ListenersOption = "",
+    advertised_listeners: AdvertisedOption = "",
+    config: ConfigOption = None,
+    set_: SetOption = None,
+    feature: FeatureOption = None,
+    user: UserOption = None,
+    users_file: UsersFileOption = None,
+    tls_cert: TlsOption = None,
+    tls_key: TlsOption = None,
+    tls_ca: TlsOption = None,
+    control_host: ControlHostOption = "127.0.0.1",
+    control_port: ControlPortOption = 0,
+    control_token: ControlTokenOption = "",
+    no_control: NoControlOption = False,
+    ready_file: ReadyOption = None,
+    trace: TraceOption = None,
+    pcap: PcapOption = None,
+    overwrite: OverwriteOption = False,
+    log_dir: LogDirOption = None,
+    fsync: FsyncOption = "never",
+    accept_loss: AcceptLossOption = False,
     bug: ServeBugOption = None,
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
@@ -294,10 +403,8 @@ def _parse_topics(text: str) -> dict[str, int]:
         partitions = java_int(count, bits=64)
         if not name or partitions is None or partitions < 1:
             raise ConfigError(f"--topics {part!r}: write NAME:PARTITIONS, such as orders:6")
-        if partitions > serve_options.MAX_PARTITIONS:
-            raise ConfigError(
-                f"--topics {part!r}: at most {serve_options.MAX_PARTITIONS} partitions"
-            )
+        if partitions > MAX_PARTITIONS:
+            raise ConfigError(f"--topics {part!r}: at most {MAX_PARTITIONS} partitions")
         try:
             check_topic_name(name)
         except ConfigError as error:

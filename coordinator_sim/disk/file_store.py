@@ -7,15 +7,37 @@ Source: kafka trunk, storage/.../internals/log: UnifiedLog, LocalLog, LogSegment
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from coordinator_sim.disk import checkpoints
 from coordinator_sim.disk.files import OpenFiles, put_aside_name
 from coordinator_sim.disk.segment_file import SegmentFile
-from coordinator_sim.disk.store_hooks import StoreHooks
 from coordinator_sim.log import contract
 from coordinator_sim.log.indexes import ABORTED_ENTRY, aborted_bytes
+
+
+@dataclass(slots=True)
+class StoreHooks:
+    """Callbacks for events of a store; None for no call.
+
+    Attributes:
+        delete: Deletes the folder in the store's place.
+        grown: Called on the first append after it was set.
+        log_start: Called with a new log start, which a file above the folder keeps.
+        mended: Called with a line on a missing or damaged file beside the batches.
+        replace: Called before segments are replaced by fewer or smaller ones.
+        waiting: Called when `FileStore.flush_deadline_ms` gets a value.
+    """
+
+    delete: Callable[[], None] | None = None
+    grown: Callable[[], None] | None = None
+    log_start: Callable[[int], None] | None = None
+    mended: Callable[[str], None] | None = None
+    replace: Callable[[], None] | None = None
+    waiting: Callable[[], None] | None = None
+
 
 SIDE_FILES: Final = (".index", ".timeindex", ".txnindex")
 """Suffixes of a segment's files other than its batches."""

@@ -3,8 +3,11 @@
 The verbs are those of the oracle's line protocol: call, advance, topics, elect, resign, append,
 hold, commit, fail. Each returns a `Step` with everything it caused, and the instant of each answer.
 The log outlives the coordinator's leadership, so `elect` after `resign` is a failover.
+
+A stand-in share coordinator: succeeds immediately, on release, or never.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
@@ -24,9 +27,13 @@ from coordinator_sim.coordinator.contract import (
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.effects import InternalTopic
+from coordinator_sim.coordinator.share.persister import (
+    PersisterAnswer,
+    PersisterCall,
+    answer_alike,
+)
 from coordinator_sim.coordinator.topics import KnownTopic
 from coordinator_sim.errors import OperationAborted
-from coordinator_sim.harness.persister import StandInPersister, outcome
 from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
@@ -40,6 +47,40 @@ from coordinator_sim.messages.requests import GroupRequest, Response
 from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.trace.events import TraceEvent
+
+
+class StandInPersister:
+    """Answers the calls of a group coordinator without keeping any state.
+
+    Attributes:
+        holds: Whether calls to come wait for `release`; otherwise each succeeds at once.
+        calls: The calls since they were last looked at, in order.
+    """
+
+    __slots__ = ("_held", "calls", "holds")
+
+    def __init__(self) -> None:
+        self.holds = False
+        self.calls: list[PersisterCall] = []
+        self._held: deque[PersisterCall] = deque()
+
+    def asked(self, call: PersisterCall) -> PersisterAnswer | None:
+        """Return the answer to a call; None for one that is held."""
+        self.calls.append(call)
+        if self.holds:
+            self._held.append(call)
+            return None
+        return answer_alike(call.request)
+
+    def release(self) -> PersisterCall | None:
+        """Return the oldest call that is held, which is held no longer; None if there is none."""
+        return self._held.popleft() if self._held else None
+
+
+def outcome(call: PersisterCall, error: ErrorCode, *, thrown: bool) -> PersisterAnswer:
+    """Return the answer that has this error: in each partition, or of the call as a whole."""
+    return PersisterAnswer(failure=error) if thrown else answer_alike(call.request, error)
+
 
 START_MS = 1_000_000
 """Start of virtual time by default."""

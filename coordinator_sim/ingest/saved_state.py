@@ -32,8 +32,8 @@ _MODULES: Final = tuple(
         "writing",
         "logtext.reading": "incarnations repeats summary",
         "runs": "ownership parquet run_directory",
-        "trace": "batches digest epoch_groups epoch_members epoch_topic events exchange exchanges "
-        "history offsets_topic schema silences sources_read told_groups",
+        "trace": "batches digest epoch_groups epoch_members events exchange exchanges "
+        "history offsets_topic schema sources_read",
         "kafka": "api_keys errors states",
         "log.format": "salvage",
         "messages": "consumer_group_records group_records heartbeat join_group leave_group "

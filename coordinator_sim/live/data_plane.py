@@ -2,6 +2,8 @@
 
 Every call blocks in a thread of its own; answers are given on the loop's thread. An effect is
 answered once; errors carry the names of Kafka's exceptions.
+
+The reader of one log: a thread reads all partitions of a topic from the beginning, for ever.
 """
 
 import asyncio
@@ -13,6 +15,9 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -21,6 +26,7 @@ from confluent_kafka import (
     TopicCollection,
 )
 from confluent_kafka import TopicPartition as Assigned
+from confluent_kafka import TopicPartition as Position
 from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
@@ -31,11 +37,184 @@ from confluent_kafka.admin import (
 
 from coordinator_sim.clients.exceptions import DISCONNECT, KAFKA, TIMEOUT, exception_name
 from coordinator_sim.connect import effects
+from coordinator_sim.connect.effects import (
+    AlterGroupOffsets,
+    DeleteGroup,
+    DeleteGroupOffsets,
+    Fetched,
+    ListGroupOffsets,
+    TopicRecord,
+)
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.live.background import InOrder, in_background, in_thread
-from coordinator_sim.live.group_admin import GroupEffect, carry_out_for_group
-from coordinator_sim.live.log_reader import TopicLogReader
+
+MAX_RECORDS: Final = 500
+"""Default of `max.poll.records`."""
+
+_WAIT_S: Final = 0.2
+_STOP_S: Final = 2.0
+_METADATA_S: Final = 30.0
+
+
+class TopicLogReader:
+    """One consumer without a group.
+
+    Args:
+        topic: Topic to read.
+        settings: Settings of librdkafka: brokers, client id, isolation.
+        hand_over: Called in the reader's thread with the records read.
+        failed: Called there once, when the topic can no longer be read.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        settings: Mapping[str, object],
+        hand_over: Callable[[Fetched], object],
+        failed: Callable[[DataError], object],
+    ) -> None:
+        self._topic = topic
+        self._hand_over = hand_over
+        self._failed = failed
+        self._stopped = threading.Event()
+        # librdkafka requires a group id even where it neither joins nor commits.
+        self._consumer = Consumer(
+            {
+                **settings,
+                "group.id": f"{settings['client.id']}-reader",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 100,
+            }
+        )
+        self._thread = threading.Thread(target=self._read, name=f"reads {topic}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop reading; returns when the consumer is closed, or after a time limit."""
+        self._stopped.set()
+        self._thread.join(_STOP_S)
+
+    def _read(self) -> None:
+        try:
+            self._read_on()
+        except KafkaException as error:
+            self._failed(DataError(f"{self._topic}: {error.args[0].str()}"))
+        except DataError as error:
+            self._failed(error)
+        self._consumer.close()
+
+    def _read_on(self) -> None:
+        found = self._consumer.list_topics(self._topic, _METADATA_S).topics[self._topic]
+        self._consumer.assign(
+            [Assigned(self._topic, number, OFFSET_BEGINNING) for number in found.partitions]
+        )
+        while not self._stopped.is_set():
+            first = self._consumer.poll(_WAIT_S)
+            if first is not None:
+                messages = [first, *self._consumer.consume(MAX_RECORDS - 1, 0)]
+                self._hand_over(fetched_of(self._topic, messages))
+
+
+def fetched_of(topic: str, messages: list[Message]) -> Fetched:
+    """Return the records of one poll; the end of a partition gives a position past markers.
+
+    Raises:
+        DataError: the topic cannot be read.
+    """
+    records: list[TopicRecord] = []
+    positions: dict[int, int] = {}
+    for message in messages:
+        error, partition, offset = message.error(), message.partition(), message.offset()
+        if error is not None and error.name() != "_PARTITION_EOF":
+            if error.retriable() or error.code() < 0:
+                continue
+            raise DataError(f"{topic}: {error.str()}")
+        if partition is None or offset is None:
+            continue
+        if error is not None:
+            positions[partition] = offset
+            continue
+        positions[partition] = offset + 1
+        records.append(
+            TopicRecord(
+                partition=partition,
+                offset=offset,
+                key=_bytes(message.key()),
+                value=_bytes(message.value()),
+                timestamp_ms=message.timestamp()[1],
+            )
+        )
+    return Fetched(topic=topic, records=tuple(records), positions=positions)
+
+
+def _bytes(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value
+
+
+GroupEffect = ListGroupOffsets | AlterGroupOffsets | DeleteGroupOffsets | DeleteGroup
+"""Effects carried out here."""
+
+_TIMEOUT_S: Final = 60.0
+"""`default.api.timeout.ms` of the admin client."""
+_RETRY_BACKOFF_S: Final = 0.1
+_RETRIED: Final = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
+
+
+def carry_out_for_group(admin: AdminClient, effect: GroupEffect) -> object:
+    """Carry an effect out and wait; return the value that its docstring names.
+
+    DEVIATION: single offsets are not deleted, for librdkafka's Python client has no such call; the
+    request fails as on a broker without it.
+
+    Raises:
+        KafkaException: the group refuses, or cannot be asked.
+    """
+    deadline_s = time.monotonic() + _TIMEOUT_S
+    while True:
+        try:
+            return _carry_out(admin, effect)
+        except KafkaException as error:
+            # Java's admin client retries these by itself.
+            if error.args[0].code() not in _RETRIED or time.monotonic() >= deadline_s:
+                raise
+        time.sleep(_RETRY_BACKOFF_S)
+
+
+def _carry_out(admin: AdminClient, effect: GroupEffect) -> object:
+    group_id = effect.group_id
+    match effect:
+        case ListGroupOffsets():
+            wanted = ConsumerGroupTopicPartitions(group_id)
+            found = admin.list_consumer_group_offsets([wanted])[group_id].result()
+            return {
+                TopicPartition(each.topic, each.partition): each.offset
+                for each in found.topic_partitions or ()
+                if each.offset >= 0
+            }
+        case AlterGroupOffsets(offsets=offsets):
+            positions = [Position(*each, offset) for each, offset in offsets.items()]
+            altered = ConsumerGroupTopicPartitions(group_id, positions)
+            result = admin.alter_consumer_group_offsets([altered])[group_id].result()
+            for each in result.topic_partitions or ():
+                if each.error is not None:
+                    raise KafkaException(each.error)
+        case DeleteGroup():
+            admin.delete_consumer_groups([group_id])[group_id].result()
+        case DeleteGroupOffsets():
+            raise KafkaException(KafkaError(KafkaError.UNSUPPORTED_VERSION))
+    return None
+
 
 DataEffect = (
     effects.DescribeCluster
@@ -57,10 +236,8 @@ UNKNOWN_TOPIC: Final = "UnknownTopicOrPartitionException"
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LOGGER.addHandler(logging.NullHandler())
-_TIMEOUT_S: Final = 60.0
 """`default.api.timeout.ms` of the admin client."""
 _POLL_S: Final = 0.1
-_RETRY_BACKOFF_S: Final = 0.1
 _LEADERLESS: Final = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,

@@ -1,4 +1,10 @@
-"""Segments of record batches in memory."""
+"""Segments of record batches in memory.
+
+The aborted transactions of one log, for readers of committed records.
+
+Source: kafka trunk, storage/.../internals/log: TransactionIndex.collectAbortedTxns,
+LocalLog.addAbortedTransactions.
+"""
 
 import struct
 from bisect import bisect_left, bisect_right
@@ -6,7 +12,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Final
 
-from coordinator_sim.log.aborted_index import AbortedIndex
 from coordinator_sim.log.contract import (
     AbortedTransaction,
     EpochStart,
@@ -17,6 +22,59 @@ from coordinator_sim.log.contract import (
     SegmentSettings,
     StoredSpan,
 )
+
+
+class AbortedIndex:
+    """Aborted transactions, ordered by last offset, which is the order of their markers."""
+
+    __slots__ = ("_entries", "_lasts")
+
+    def __init__(self, entries: Iterable[AbortedTransaction] = ()) -> None:
+        self._entries = list(entries)
+        self._lasts = [entry.last_offset for entry in self._entries]
+
+    def add(self, entry: AbortedTransaction) -> None:
+        """Add a transaction whose marker is the newest."""
+        self._entries.append(entry)
+        self._lasts.append(entry.last_offset)
+
+    def overlapping(self, offset: int, upper_bound: int) -> tuple[AbortedTransaction, ...]:
+        """Transactions with records from an offset on and before the bound.
+
+        The search stops at an entry whose last stable offset reaches the bound: later ones cannot
+        begin before it.
+        """
+        found = []
+        for entry in self._entries[bisect_left(self._lasts, offset) :]:
+            if entry.first_offset < upper_bound:
+                found.append(entry)
+            if entry.last_stable_offset >= upper_bound:
+                break
+        return tuple(found)
+
+    def entries(self) -> tuple[AbortedTransaction, ...]:
+        """All entries."""
+        return tuple(self._entries)
+
+    def drop_before(self, offset: int) -> None:
+        """Forget the transactions that ended before an offset."""
+        gone = bisect_left(self._lasts, offset)
+        del self._entries[:gone], self._lasts[:gone]
+
+    def replace(
+        self, from_offset: int, before_offset: int, entries: Sequence[AbortedTransaction]
+    ) -> None:
+        """Replace all entries whose markers are in a range of offsets."""
+        first = bisect_left(self._lasts, from_offset)
+        after = bisect_left(self._lasts, before_offset)
+        self._entries[first:after] = entries
+        self._lasts[first:after] = [entry.last_offset for entry in entries]
+
+    def truncate_to(self, offset: int) -> None:
+        """Forget the transactions that ended at an offset or later."""
+        kept = bisect_left(self._lasts, offset)
+        del self._entries[kept:], self._lasts[kept:]
+
 
 _LENGTH: Final = struct.Struct(">i")
 _LENGTH_AT: Final = 8

@@ -24,10 +24,8 @@ from coordinator_sim.messages.records import LogBatch, LogRecord
 from coordinator_sim.messages.requests import GroupRequest
 from coordinator_sim.replay import players as requests
 from coordinator_sim.replay.course import Course
-from coordinator_sim.replay.join_timeouts import JoinTimeouts
-from coordinator_sim.replay.muster import Muster
 from coordinator_sim.replay.pace import Pace
-from coordinator_sim.replay.plan import NEVER_MS, After, GroupPlan, Script, Step, StepKind
+from coordinator_sim.replay.plan import NEVER_MS, After, Ending, GroupPlan, Script, Step, StepKind
 from coordinator_sim.replay.players import (
     DIRECT_JOIN_VERSION,
     HEARTBEAT_VERSION,
@@ -39,9 +37,123 @@ from coordinator_sim.replay.players import (
     player_of,
 )
 from coordinator_sim.replay.settings import Settings
-from coordinator_sim.replay.store_failures import StoreFailures
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS
+
+
+class StoreFailures:
+    """Accepts appends except where the trace says that storing an assignment failed."""
+
+    def __init__(self) -> None:
+        self.fails = False
+
+    def append(self, batch: LogBatch) -> ErrorCode:
+        """Return the error of a partition with too few replicas while failing, else NONE."""
+        del batch
+        return ErrorCode.NOT_ENOUGH_REPLICAS if self.fails else ErrorCode.NONE
+
+    def takes_unacknowledged(self, batch: LogBatch) -> bool:
+        """Return True: unacknowledged appends store no assignment."""
+        del batch
+        return True
+
+
+class Muster:
+    """The players that believe to be members, and the ids of all.
+
+    No question looks at players that are long gone: a trace of years has many.
+    """
+
+    def __init__(self) -> None:
+        self._members: dict[int, Player] = {}
+        self._by_id: dict[str, Player] = {}
+        self._by_instance: dict[str, Player] = {}
+
+    def know(self, player: Player) -> None:
+        """Remember the player's present member id."""
+        self._by_id[player.member_id] = player
+
+    def admit(self, player: Player) -> None:
+        """Make it a member."""
+        player.is_member = True
+        self._members[player.actor.index] = player
+        self.know(player)
+        if player.actor.group_instance_id is not None:
+            self._by_instance.setdefault(player.actor.group_instance_id, player)
+
+    def dismiss(self, player: Player) -> None:
+        """Make it a client without membership."""
+        player.is_member = False
+        self._members.pop(player.actor.index, None)
+
+    def end(self, player: Player) -> None:
+        """End its process."""
+        player.is_over = True
+        self.dismiss(player)
+
+    def take_instance(self, newcomer: Player) -> Player | None:
+        """Note who has an instance id now; return who had it before, None for nobody alive."""
+        instance_id = newcomer.actor.group_instance_id
+        if instance_id is None:
+            return None
+        former = self._by_instance.get(instance_id)
+        self._by_instance[instance_id] = newcomer
+        return None if former is None or former is newcomer or former.is_over else former
+
+    def named(self, member_id: str | None) -> Player | None:
+        """Return the player with a member id; None for an unknown id."""
+        player = self._by_id.get(member_id or "")
+        return player if player is not None and player.member_id == member_id else None
+
+    def rejoining(self, now_ms: int) -> list[Player]:
+        """Return the living members that wait for no answer; the silent ones are forgotten."""
+        silent = [each for each in self._members.values() if each.is_silent(now_ms)]
+        for player in silent:
+            del self._members[player.actor.index]
+        return [each for each in self._members.values() if not each.is_parked]
+
+
+class JoinTimeouts:
+    """Chooses the timeouts of JoinGroups: they fire where the trace, or a known value, says so."""
+
+    def __init__(self, plan: GroupPlan, settings: Settings) -> None:
+        self._plan = plan
+        self._session_ms = settings.session_timeout_ms
+        self._rebalance_ms = settings.rebalance_timeout_ms
+
+    def session_ms(self, player: Player) -> int:
+        """Return its session timeout; one that never fires spares a living member heartbeats."""
+        known_ms, actor = self._session_ms, player.actor
+        if known_ms is None or actor.ending not in {Ending.FAILED, Ending.ID_EXPIRED}:
+            return actor.session_timeout_ms
+        return max(1, actor.session_timeout_ms + known_ms - actor.nominal_session_timeout_ms)
+
+    def rebalance_ms(self, position: int, running: int) -> int:
+        """Return the timeout of a JoinGroup in a rebalance, which counts for the next one.
+
+        A JoinGroup that begins a rebalance counts for that one too.
+
+        Args:
+            position: Index of the rebalance that the JoinGroup belongs to.
+            running: Index of the rebalance that began last.
+        """
+        fitted_ms = self._fitted_ms(position, running)
+        known_ms = self._rebalance_ms
+        if known_ms is None or abs(known_ms - fitted_ms) <= LINE_SKEW_MS:
+            return fitted_ms
+        return known_ms
+
+    def _fitted_ms(self, position: int, running: int) -> int:
+        """Return the timeout that fires where the trace shows a timeout."""
+        scripts = self._plan.scripts
+        chosen_ms = NEVER_MS
+        if 0 <= position < len(scripts):
+            chosen_ms = scripts[position].sync_timeout_ms
+        if position + 1 < len(scripts) and chosen_ms == NEVER_MS:
+            chosen_ms = scripts[position + 1].rebalance_timeout_ms
+        begins = 0 <= position < len(scripts) and position > running
+        return min(chosen_ms, scripts[position].rebalance_timeout_ms) if begins else chosen_ms
+
 
 _STEP: Final = 0
 _REJOIN: Final = 1

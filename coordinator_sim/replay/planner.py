@@ -3,6 +3,11 @@
 A broker log names few members. The planner keeps a roster while it reads: named members act at
 their lines; unnamed members are added until the count of a completed join phase is met; where no
 line counts, there are as few of them as the lines allow.
+
+Chooses timeouts that no line gives: they fire where a line says so, and never before.
+
+A failing member sends its last heartbeat one session timeout before the line; a rebalance that
+removes members has the join timeout that ends at its last line; all other timeouts never end.
 """
 
 from itertools import islice
@@ -12,7 +17,6 @@ from msgspec.structs import replace
 
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.replay.assumptions import say_what_is_assumed
-from coordinator_sim.replay.casting import cast
 from coordinator_sim.replay.names import instance_of, members_of, old_member_of
 from coordinator_sim.replay.plan import (
     NEVER_MS,
@@ -25,10 +29,231 @@ from coordinator_sim.replay.plan import (
     StepKind,
 )
 from coordinator_sim.replay.roster import Roster
-from coordinator_sim.replay.timeouts import fit_timeouts
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS
 from coordinator_sim.trace.rebalances import Episode, Rebalance, follows_up
+
+USUAL_INITIAL_DELAYS_MS: Final = (3_000, 0)
+"""Kafka's default, and the value in the server.properties it ships."""
+USUAL_SESSION_TIMEOUTS_MS: Final = (45_000, 30_000, 10_000, 6_000)
+"""Defaults: Java consumer since 3.0, other clients, Java consumer before; then the minimum."""
+
+
+def fit_timeouts(plan: GroupPlan) -> None:
+    """Choose session, join and sync timeouts for a plan whose members are known."""
+    _fit_sessions(plan)
+    for actor in plan.actors:
+        if actor.ending is Ending.ID_EXPIRED and actor.asked_ms is not None:
+            waited_ms = max(1, (actor.ends_ms or 0) - actor.asked_ms)
+            actor.session_timeout_ms = waited_ms
+            actor.nominal_session_timeout_ms = _nearby(waited_ms, USUAL_SESSION_TIMEOUTS_MS)
+    plan.assumed_initial_delay_ms = _initial_delay_ms(plan)
+    for actor in plan.actors:
+        if _begins_unseen(plan, actor):
+            _let_leave(plan, actor)
+    for position, kicked in sorted(_kicked(plan).items()):
+        script = plan.scripts[position]
+        length_ms = (script.done_ms or 0) - script.start_ms
+        if length_ms > _sync_length_ms(plan, position - 1):
+            script.rebalance_timeout_ms = length_ms
+        else:
+            # The same timeout bounds the longer sync phase before: so they left instead.
+            for actor in kicked:
+                _let_leave(plan, actor)
+
+
+def _begins_unseen(plan: GroupPlan, actor: Actor) -> bool:
+    """Whether it is removed in a rebalance whose beginning, and so its length, no line tells."""
+    position = actor.ended
+    if actor.ending is not Ending.KICKED or position is None or position >= len(plan.scripts):
+        return False
+    script = plan.scripts[position]
+    return script.rebalance.start is None and (actor.ends_ms or 0) <= script.start_ms
+
+
+def _let_leave(plan: GroupPlan, actor: Actor) -> None:
+    """Replace a member's removal by a LeaveGroup at the same line."""
+    actor.ending = Ending.LEFT
+    step = Step(at_ms=actor.ends_ms or 0, kind=StepKind.LEAVE, actors=(actor.index,))
+    plan.steps.append(step)
+
+
+def _fit_sessions(plan: GroupPlan) -> None:
+    """Set every failing member's last heartbeat to one session timeout before its line."""
+    bounds = {
+        actor.index: actor.ends_ms - armed_ms
+        for actor in plan.actors
+        if actor.ends_ms is not None and (armed_ms := _last_armed_ms(plan, actor)) is not None
+    }
+    told = _told(plan)
+    plan.session_timeout_ms = max(told.values(), default=None)
+    latest = min(bounds.values(), default=None)
+    for index, bound_ms in bounds.items():
+        actor = plan.actors[index]
+        timeout_ms = told.get(actor.name or "") or next(iter(told.values()), None)
+        if timeout_ms is None:
+            timeout_ms = _usual(latest)
+            plan.assumed_session_timeout_ms = timeout_ms
+        actor.session_timeout_ms = max(1, min(timeout_ms, bound_ms))
+        actor.nominal_session_timeout_ms = timeout_ms
+        actor.silent_ms = (actor.ends_ms or 0) - actor.session_timeout_ms
+
+
+def _told(plan: GroupPlan) -> dict[str, int]:
+    """Return the session timeouts that lines tell, by member id."""
+    return {
+        name: line.session_timeout_ms
+        for line in plan.episode.lines
+        if line.session_timeout_ms
+        for name in members_of(line)
+        if name is not None
+    }
+
+
+def _usual(bound_ms: int | None) -> int:
+    """Return the longest usual session timeout within the bound, or else the bound itself."""
+    if bound_ms is None:
+        return USUAL_SESSION_TIMEOUTS_MS[0]
+    allowed_ms = bound_ms + LINE_SKEW_MS
+    return next((each for each in USUAL_SESSION_TIMEOUTS_MS if each <= allowed_ms), bound_ms)
+
+
+def _nearby(duration_ms: int, usual: tuple[int, ...]) -> int:
+    """Return the usual value within log skew of a measured duration, or else the duration."""
+    return next((each for each in usual if abs(duration_ms - each) <= LINE_SKEW_MS), duration_ms)
+
+
+def _initial_delay_ms(plan: GroupPlan) -> int | None:
+    """Return the initial delay: the shortest join phase of a group that was Empty."""
+    lengths = [
+        script.done_ms - script.start_ms
+        for script in plan.scripts
+        if script.is_initial and script.done_ms is not None
+    ]
+    return _nearby(min(lengths), USUAL_INITIAL_DELAYS_MS) if lengths else None
+
+
+def _kicked(plan: GroupPlan) -> dict[int, list[Actor]]:
+    """Return the members that a join timer must have removed, by index of the rebalance."""
+    kicked: dict[int, list[Actor]] = {}
+    for actor in plan.actors:
+        position = actor.ended
+        if actor.ending is not Ending.KICKED or position is None or position >= len(plan.scripts):
+            continue
+        script = plan.scripts[position]
+        if script.done_ms is not None and (actor.ends_ms or 0) > script.start_ms:
+            kicked.setdefault(position, []).append(actor)
+    return kicked
+
+
+def _sync_length_ms(plan: GroupPlan, position: int) -> int:
+    """Return how long the leader of that rebalance took to assign; 0 for none."""
+    if position < 0:
+        return 0
+    script = plan.scripts[position]
+    if script.sync_ms is None or script.done_ms is None:
+        return 0
+    return script.sync_ms - script.done_ms
+
+
+def _last_armed_ms(plan: GroupPlan, actor: Actor) -> int | None:
+    """Return when a failing member's session timer was last armed, except by a heartbeat.
+
+    None for a member that does not fail, and for one that fails before its first generation: it
+    has no session yet (GroupMetadataManager.addMemberThenRebalanceOrCompleteJoin).
+    """
+    if actor.ending is not Ending.FAILED or actor.ends_ms is None:
+        return None
+    armed_ms = plan.load_ms if actor.is_loaded else None
+    for script in plan.scripts[max(actor.joined or 0, 0) : actor.ended]:
+        for at_ms in (script.done_ms, script.sync_ms if actor.index in script.synced else None):
+            if at_ms is not None and at_ms <= actor.ends_ms:
+                armed_ms = at_ms
+    return armed_ms
+
+
+def cast(plan: GroupPlan) -> None:
+    """Set the members of every script, once all members are known."""
+    joining: dict[int, list[Actor]] = {}
+    ending: dict[int, list[Actor]] = {}
+    for actor in plan.actors:
+        if actor.joined is not None:
+            joining.setdefault(actor.joined, []).append(actor)
+            ending.setdefault(-1 if actor.ended is None else actor.ended, []).append(actor)
+    rejoined: dict[int, set[int]] = {}
+    for step in plan.steps:
+        if step.kind is StepKind.REJOIN:
+            rejoined.setdefault(step.at_ms, set()).update(step.actors)
+    first = joining.get(-1, [])
+    loaded = [actor for actor in first if actor.is_loaded]
+    plan.loaded = tuple(actor.index for actor in sorted(loaded, key=_leads_first(plan)))
+    present = {actor.index: actor for actor in first}
+    for position, script in enumerate(plan.scripts):
+        script.is_initial = not present and script.rebalance.start is not None
+        for actor in ending.get(position, ()):
+            present.pop(actor.index, None)
+        triggers = rejoined.get(script.start_ms, set())
+        script.rejoiners = tuple(index for index in present if index not in triggers)
+        for actor in joining.get(position, ()):
+            if actor.ended is None or actor.ended > position:
+                present[actor.index] = actor
+        script.members = tuple(present)
+        _assign_syncs(plan, position, list(present.values()))
+
+
+def _assign_syncs(plan: GroupPlan, position: int, members: list[Actor]) -> None:
+    """Set when the assignment comes and which members send SyncGroup."""
+    script = plan.scripts[position]
+    if script.fails_to_store:
+        _wait_for_replicas(plan, script, plan.scripts[position + 1].start_ms)
+        script.synced = script.members
+    elif script.sync_ms is not None:
+        script.synced = tuple(
+            actor.index for actor in members if _lives_until(actor, script.sync_ms)
+        )
+
+
+def _wait_for_replicas(plan: GroupPlan, script: Script, failed_ms: int) -> None:
+    """Have an assignment wait for replicas from the line that tells it until its failure.
+
+    Without such a line, or if it fails at once, the assignment comes at the failure.
+    """
+    if script.sync_ms is None or failed_ms - script.sync_ms <= LINE_SKEW_MS:
+        script.sync_ms = failed_ms
+        return
+    script.waits_for_replicas = True
+    plan.commit_timeout_ms = max(plan.commit_timeout_ms or 0, failed_ms - script.sync_ms)
+
+
+def _lives_until(actor: Actor, sync_ms: int) -> bool:
+    return actor.ends_ms is None or actor.ends_ms > sync_ms
+
+
+def _leads_first(plan: GroupPlan) -> "_LeadsFirst":
+    first = plan.scripts[0].rebalance
+    names: list[str | None] = []
+    if first.reason is RebalanceReason.LEADER_REJOIN and first.start is not None:
+        names.extend(members_of(first.start))
+    names.append(first.leader_id)
+    follower = None
+    if first.reason is RebalanceReason.METADATA_CHANGED and first.start is not None:
+        follower = members_of(first.start)[0]
+    return _LeadsFirst([name for name in names if name], follower)
+
+
+class _LeadsFirst:
+    """Sort key that puts the leader of the loaded generation first, if lines identify it."""
+
+    def __init__(self, leaders: list[str], follower: str | None) -> None:
+        self._leaders = leaders
+        self._follower = follower
+
+    def __call__(self, actor: Actor) -> int:
+        """Return 0 for the leader, 1 for members that may have led, 2 for one that did not."""
+        if actor.name in self._leaders:
+            return 0
+        return 2 if actor.name is not None and actor.name == self._follower else 1
+
 
 _LOAD_LEAD_MS: Final = 120_000
 """Time from a group's load to the first line: longer than a usual session timeout."""

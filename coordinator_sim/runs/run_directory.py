@@ -1,31 +1,182 @@
 """A trace on disk: `run.json`, `events/`, and the dense `generations/` and `resources/`.
 
 `run.json` is written last, so a directory without it is no trace: its run did not end.
+
+Traces as JSON Lines: one row per line, unknown columns left out, bytes as base64.
 """
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, Self, TypeVar
+from typing import Final, Literal, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from coordinator_sim.errors import UNREADABLE_JSON, ConfigError, DataError, check_encodable
-from coordinator_sim.runs import jsonl, parquet
+from coordinator_sim.runs import parquet
 from coordinator_sim.runs.ownership import OwnershipTracker
 from coordinator_sim.trace import schema
 from coordinator_sim.trace.batches import EventBatch
 from coordinator_sim.trace.digest import TraceDigest
-from coordinator_sim.trace.events import RunInfo, TraceEvent
+from coordinator_sim.trace.events import OffsetEntry, RunInfo, TraceEvent
 from coordinator_sim.trace.recorder import numbered
+from coordinator_sim.trace.schema import DAY_US, day_of
 from coordinator_sim.trace.sources_read import Skew, SourceFile
 
-TraceFormat = Literal["parquet", "jsonl"]
 _RowT = TypeVar("_RowT", bound=msgspec.Struct)
+
+
+class LinesFile(Protocol):
+    """The part of a file that a table uses."""
+
+    def write(self, data: bytes, /) -> object:
+        """Append bytes."""
+        ...
+
+    def close(self) -> None:
+        """Write buffered data and close."""
+        ...
+
+
+OpenFile = Callable[[Path], LinesFile]
+"""Opens a file for writing from its beginning."""
+
+
+def open_at_once(path: Path) -> LinesFile:
+    """Open a file with Python's own buffering."""
+    return path.open("wb")
+
+
+class JsonLinesTable:
+    """Writes one table of a trace as one file of JSON lines.
+
+    Args:
+        directory: Directory of the table; created with the first row.
+        open_file: Opens its file.
+    """
+
+    def __init__(self, directory: Path, open_file: OpenFile = open_at_once) -> None:
+        self._directory = directory
+        self._encoder = msgspec.json.Encoder(order="deterministic")
+        self._open_file = open_file
+        self._file: LinesFile | None = None
+        self.count = 0
+        """Rows written."""
+
+    def write(self, row: msgspec.Struct) -> None:
+        """Append a row."""
+        self._put(self._encoder.encode(row) + b"\n", 1)
+
+    def close(self) -> None:
+        """Write what is buffered and close the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _put(self, lines: bytes, count: int) -> None:
+        if self._file is None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._file = self._open_file(self._directory / f"{self._directory.name}.jsonl")
+        self._file.write(lines)
+        self.count += count
+
+
+class _OffsetColumns(msgspec.Struct, omit_defaults=True, gc=False):
+    """The columns that differ between the rows of one offset event; see `EventRow`."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    commit_ts_us: int | None = None
+    metadata: str | None = None
+    expire_ts_us: int | None = None
+
+
+class JsonLinesEvents(JsonLinesTable):
+    """Writes `events`: the columns of the run first, then the event's, then an offset's.
+
+    A line is built from the event's own encoding, without a row in between: a server that records
+    its traffic has no time for one.
+
+    Args:
+        directory: Directory of the table; created with the first event.
+        info: Facts of the whole run.
+        open_file: Opens its file.
+    """
+
+    def __init__(self, directory: Path, info: RunInfo, open_file: OpenFile = open_at_once) -> None:
+        super().__init__(directory, open_file)
+        self._info = info
+        self._day: int | None = None
+        self._head = self._head_from_elsewhere = b""
+
+    def take(self, events: Iterable[TraceEvent], first: int) -> None:
+        """Append the rows of events, of which the first is at that position in the run."""
+        encode = self._encoder.encode
+        lines: list[bytes] = []
+        count = 0
+        for ordinal, event in enumerate(events, first):
+            if event.ts_us // DAY_US != self._day:
+                self._begin_day(event.ts_us)
+            head = self._head if event.source is None else self._head_from_elsewhere
+            if event.offsets:
+                shared = b"%b%d,%b," % (head, ordinal, encode(replace(event, offsets=()))[1:-1])
+                lines.append(self._offset_rows(shared, event.offsets))
+                count += len(event.offsets)
+            else:
+                lines.append(b"%b%d,%b\n" % (head, ordinal, encode(event)[1:]))
+                count += 1
+        self._put(b"".join(lines), count)
+
+    def _offset_rows(self, shared: bytes, offsets: tuple[OffsetEntry, ...]) -> bytes:
+        """A line for each offset, whose own columns follow those that all share."""
+        own = self._encoder.encode_lines(
+            [
+                _OffsetColumns(
+                    each.topic,
+                    each.partition,
+                    each.offset,
+                    each.leader_epoch,
+                    each.commit_ts_us,
+                    each.metadata,
+                    each.expire_ts_us,
+                )
+                for each in offsets
+            ]
+        )
+        # JSON escapes a line's end within a text: this one begins the next line.
+        return shared + own[1:].replace(b"\n{", b"\n" + shared)
+
+    def _begin_day(self, ts_us: int) -> None:
+        info = self._info
+        names = {"cluster_id": info.cluster_id, "day": day_of(ts_us), "trace_id": info.trace_id}
+        head = self._encoder.encode(names)[:-1]
+        self._day = ts_us // DAY_US
+        self._head = b'%b,"source":%b,"ordinal":' % (head, self._encoder.encode(info.source))
+        self._head_from_elsewhere = head + b',"ordinal":'
+
+
+def read_lines(path: Path, row_type: type[_RowT]) -> Iterator[_RowT]:
+    """Yield the rows of a JSON Lines file in file order.
+
+    Raises:
+        DataError: a line is not a row of that type; names file and line.
+    """
+    decoder = msgspec.json.Decoder(row_type)
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield decoder.decode(line)
+            except UNREADABLE_JSON as error:
+                raise DataError(f"{path}, line {number}: {error}") from error
+
+
+TraceFormat = Literal["parquet", "jsonl"]
 LATEST_NAME: Final = "latest"
 """Name of the link to the newest of numbered runs."""
 _TABLES: Final = (schema.EVENTS_DIR, schema.GENERATIONS_DIR, schema.RESOURCES_DIR)
@@ -77,7 +228,7 @@ class RunDirectoryWriter:
         *,
         format: TraceFormat = "parquet",  # noqa: A002 - the option's name on the command line
         keep_raw: bool = False,
-        open_file: jsonl.OpenFile = jsonl.open_at_once,
+        open_file: OpenFile = open_at_once,
         settled: SettledRun | None = None,
     ) -> None:
         self._path = path
@@ -93,9 +244,9 @@ class RunDirectoryWriter:
         self._skews: list[Skew] = []
         if settled is None:
             _clear(path)
-        self._events: parquet.ParquetEvents | jsonl.JsonLinesEvents
-        self._generations: parquet.ParquetTable | jsonl.JsonLinesTable
-        self._resources: parquet.ParquetTable | jsonl.JsonLinesTable
+        self._events: parquet.ParquetEvents | JsonLinesEvents
+        self._generations: parquet.ParquetTable | JsonLinesTable
+        self._resources: parquet.ParquetTable | JsonLinesTable
         if format == "parquet":
             self._events = parquet.ParquetEvents(
                 path / schema.EVENTS_DIR, info, schema.event_schema()
@@ -111,9 +262,9 @@ class RunDirectoryWriter:
                 lambda row: len(row.resources),
             )
         else:
-            self._events = jsonl.JsonLinesEvents(path / schema.EVENTS_DIR, info, open_file)
-            self._generations = jsonl.JsonLinesTable(path / schema.GENERATIONS_DIR, open_file)
-            self._resources = jsonl.JsonLinesTable(path / schema.RESOURCES_DIR, open_file)
+            self._events = JsonLinesEvents(path / schema.EVENTS_DIR, info, open_file)
+            self._generations = JsonLinesTable(path / schema.GENERATIONS_DIR, open_file)
+            self._resources = JsonLinesTable(path / schema.RESOURCES_DIR, open_file)
         if settled is not None:
             self._go_on(settled)
 
@@ -296,7 +447,7 @@ class RunDirectory:
     def _table(self, name: str, row_type: type[_RowT]) -> Iterator[_RowT]:
         for path in sorted((self.path / name).glob("*")):
             if path.suffix == ".jsonl":
-                yield from jsonl.read_lines(path, row_type)
+                yield from read_lines(path, row_type)
             else:
                 yield from parquet.read_rows(path, row_type)
 

@@ -1,32 +1,238 @@
-"""Listeners of a served cluster on an event loop."""
+"""Listeners of a served cluster on an event loop.
+
+Limits of connections to a broker: their number, and how long an idle one stays open.
+
+DEVIATION: Kafka accepts no more connections while a limit of `max.connections` is reached; here a
+connection above the limit is closed.
+
+Source: kafka trunk, SocketServer.scala (ConnectionQuotas); Selector.java (IdleExpiryManager).
+
+TLS of a listener: its certificate, its trusted CAs, and principals from client certificates.
+
+Certificates and keys are PEM; Java's key stores are not read.
+
+Source: kafka trunk, clients/.../security/ssl/DefaultSslEngineFactory.java (PEM stores),
+SslFactory.java; SslConfigs.java.
+"""
 
 import asyncio
 import logging
 import os
 import secrets
-from collections.abc import Callable
+import ssl
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from pathlib import Path
+from typing import Final, cast
 
 from msgspec import Struct
 
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.cluster_parts import TraceSink
+from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.draws import DrawBytes
 from coordinator_sim.broker.operations import BrokerStatus
 from coordinator_sim.broker.purgatory import Output
+from coordinator_sim.broker.security.certificate_names import PrincipalRules, Subject
+from coordinator_sim.broker.security.sasl import ANONYMOUS
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.errors import ConfigError, described
-from coordinator_sim.server.connection_limits import ConnectionLimits
+from coordinator_sim.kafka.java_numbers import java_int
 from coordinator_sim.server.kept_cluster import KeptCluster
 from coordinator_sim.server.links import Link
 from coordinator_sim.server.metering import Meter, MeteredConnection
 from coordinator_sim.server.timekeeper import Clock, Timekeeper
-from coordinator_sim.server.tls import ListenerTls
 from coordinator_sim.server.wire_protocol import Tap, WireProtocol
+
+_PEM: Final = "PEM"
+_KEY: Final = "ssl.keystore.key"
+_CLIENT_AUTH: Final = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+_PROTOCOLS: Final = {
+    "TLSv1.2": ssl.TLSVersion.TLSv1_2,
+    "TLSv1.3": ssl.TLSVersion.TLSv1_3,
+}
+
+
+class ListenerTls:
+    """TLS of one listener.
+
+    Args:
+        configs: Settings of the cluster.
+        listener: Name of the listener.
+    """
+
+    __slots__ = ("_rules", "context")
+
+    def __init__(self, configs: Configs, listener: str) -> None:
+        self.context = _context(configs, listener)
+        rules = configs.listener_value(listener, "ssl.principal.mapping.rules")
+        self._rules = PrincipalRules(str(rules))
+
+    def principal(self, socket: ssl.SSLObject) -> str | None:
+        """The principal of a connection's client; None when no rule matches its name."""
+        certificate = socket.getpeercert()
+        if not certificate:
+            return ANONYMOUS
+        return self._rules.principal(cast("Subject", certificate["subject"]))
+
+
+def _context(configs: Configs, listener: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    wanted = configs.listener_value(listener, "ssl.enabled.protocols")
+    spoken = [_PROTOCOLS[each] for each in _names(wanted) if each in _PROTOCOLS]
+    context.minimum_version = min(spoken, default=ssl.TLSVersion.TLSv1_2)
+    context.maximum_version = max(spoken, default=ssl.TLSVersion.TLSv1_3)
+    secret = configs.listener_value(listener, "ssl.key.password")
+    chain = _pem(configs, listener, "keystore", ("ssl.keystore.certificate.chain", _KEY))
+    if chain is None:
+        raise ConfigError(
+            f"listener {listener} needs a certificate: --tls-cert and --tls-key, or "
+            "ssl.keystore.location with ssl.keystore.type=PEM"
+        )
+    trusted = _pem(configs, listener, "truststore", ("ssl.truststore.certificates",))
+    try:
+        _load_chain(context, chain, _password(secret))
+        if trusted is not None:
+            context.load_verify_locations(cadata=trusted)
+    except ssl.SSLError as error:
+        raise ConfigError(f"TLS of listener {listener}: {error.reason or 'no PEM'}") from None
+    context.verify_mode = _client_auth(configs, listener, is_trusting=trusted is not None)
+    return context
+
+
+def _client_auth(configs: Configs, listener: str, *, is_trusting: bool) -> ssl.VerifyMode:
+    wanted = str(configs.listener_value(listener, "ssl.client.auth"))
+    mode = _CLIENT_AUTH[wanted]
+    if mode is not ssl.CERT_NONE and not is_trusting:
+        raise ConfigError(
+            f"ssl.client.auth={wanted} wants certificates to trust: --tls-ca, or "
+            "ssl.truststore.location with ssl.truststore.type=PEM"
+        )
+    return mode
+
+
+def _pem(configs: Configs, listener: str, store: str, inline: tuple[str, ...]) -> str | None:
+    """The PEM text of a store, from its file or from the settings; None without one.
+
+    Raises:
+        ConfigError: the store is not PEM, or its file cannot be read.
+    """
+    location = configs.listener_value(listener, f"ssl.{store}.location")
+    said = [configs.listener_value(listener, name) for name in inline]
+    if not location and not said[0]:
+        return None
+    kind = configs.listener_value(listener, f"ssl.{store}.type")
+    if kind != _PEM:
+        raise ConfigError(f"ssl.{store}.type={kind}: only PEM is read")
+    if not location:
+        return "\n".join(str(each) for each in said if each)
+    try:
+        return Path(str(location)).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no PEM"
+        raise ConfigError(f"ssl.{store}.location={location}: {reason}") from None
+
+
+def _load_chain(context: ssl.SSLContext, chain: str, password: str) -> None:
+    """Load a chain through a private temporary file, as Python only reads files."""
+    with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".pem") as file:
+        file.write(chain)
+        file.flush()
+        context.load_cert_chain(file.name, password=password)
+
+
+def _password(secret: object) -> str:
+    """The password, empty if none is set, so that an encrypted key is an error and no prompt."""
+    return secret if isinstance(secret, str) else ""
+
+
+def _names(value: object) -> list[str]:
+    return value if isinstance(value, list) else []
+
+
+_LARGEST: Final = (1 << 31) - 1
+
+
+class ConnectionLimits:
+    """The limits of one broker, and its counted connections.
+
+    Args:
+        configs: The cluster's settings.
+        broker_id: Id of the broker.
+
+    Raises:
+        ConfigError: an override has a wrong syntax.
+    """
+
+    def __init__(self, configs: Configs, broker_id: int) -> None:
+        self._configs = configs
+        self._broker_id = broker_id
+        self._by_host: Counter[str] = Counter()
+        self._by_listener: Counter[str] = Counter()
+        self._counted: dict[Hashable, tuple[str, str]] = {}
+        self._overrides = _overrides(self._value("max.connections.per.ip.overrides"))
+
+    @property
+    def idle_s(self) -> float | None:
+        """How long a connection may be idle, in seconds; None for ever."""
+        idle_ms = self._value("connections.max.idle.ms")
+        return idle_ms / 1000 if isinstance(idle_ms, int) and idle_ms >= 0 else None
+
+    def refusal(self, host: str, listener: str) -> str | None:
+        """Why another connection is refused; None if it is not."""
+        most = self._overrides.get(host, self._number("max.connections.per.ip"))
+        if self._by_host[host] >= most:
+            return f"more than {most} connections of {host}"
+        if self._by_listener.total() >= self._number("max.connections"):
+            return f"more than {self._number('max.connections')} connections"
+        of_listener = self._configs.listener_value(listener, "max.connections")
+        if isinstance(of_listener, int) and self._by_listener[listener] >= of_listener:
+            return f"more than {of_listener} connections of listener {listener}"
+        return None
+
+    def opened(self, connection: Hashable, host: str, listener: str) -> None:
+        """Start counting a connection."""
+        self._counted[connection] = (host, listener)
+        self._by_host[host] += 1
+        self._by_listener[listener] += 1
+
+    def closed(self, connection: Hashable) -> None:
+        """Stop counting a connection; unknown ones are ignored."""
+        found = self._counted.pop(connection, None)
+        if found is not None:
+            self._by_host[found[0]] -= 1
+            self._by_listener[found[1]] -= 1
+            self._by_host += Counter()
+
+    def _value(self, name: str) -> object:
+        return self._configs.broker_value(name, self._broker_id)
+
+    def _number(self, name: str) -> int:
+        value = self._value(name) if name in self._configs.broker else None
+        return value if isinstance(value, int) else _LARGEST
+
+
+def _overrides(text: object) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for entry in str(text or "").split(","):
+        host, colon, count = entry.strip().rpartition(":")
+        if not entry.strip():
+            continue
+        number = java_int(count)
+        if not colon or number is None or number < 0:
+            raise ConfigError(f"max.connections.per.ip.overrides {entry!r}: wants HOST:COUNT")
+        found[host] = number
+    return found
+
 
 PLAINTEXT: Final = "PLAINTEXT"
 SWEEPS: Final = 10

@@ -1,12 +1,24 @@
-"""A served cluster from start to stop: what `coordinator-sim serve` runs."""
+"""A served cluster from start to stop: what `coordinator-sim serve` runs.
+
+Ends a process on SIGTERM or SIGINT: cleanly if its event loop runs, otherwise by force.
+
+This module knows nothing of clusters.
+"""
 
 import asyncio
 import logging
 import os
+import signal
+import ssl
+import struct
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from queue import SimpleQueue
+from types import FrameType
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
@@ -14,20 +26,128 @@ from msgspec import UNSET, Struct, UnsetType
 from coordinator_sim import __version__
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.settings import ClusterSettings
-from coordinator_sim.errors import naming
+from coordinator_sim.errors import ConfigError, naming
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.server.control.control import Control
 from coordinator_sim.server.control.feed import Feed
 from coordinator_sim.server.control.http import ControlServer
 from coordinator_sim.server.kafka_server import KafkaServer, Listen
 from coordinator_sim.server.kept_cluster import KeptCluster
 from coordinator_sim.server.metering import Meter
-from coordinator_sim.server.probe import answers_api_versions
-from coordinator_sim.server.stopping import stopped_by_signals
 from coordinator_sim.server.timekeeper import Clock, ScaledClock, Timekeeper, parse_clock
 from coordinator_sim.server.tracing import Tracing
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 
+BUSY_S: Final = 5.0
+"""A loop that does not react to a signal for so long hangs: a clean end is impossible."""
+ENDING_S: Final = 90.0
+"""How long a clean end may take, for example on a slow disk; systemd waits as long."""
 _LOG: Final = logging.getLogger(__name__)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[asyncio.Event]:
+    """An event of the running loop that SIGTERM and SIGINT set; call it on the main thread.
+
+    After a signal a thread watches the loop. If the loop does not notice the signal within
+    `BUSY_S`, or the `with` block does not end within `ENDING_S`, the process ends as if it were
+    killed; acknowledged data is in its log directory nevertheless.
+    """
+    watch = _Watch(asyncio.get_running_loop())
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, watch.ring) for number in numbers]
+    try:
+        yield watch.stopped
+    finally:
+        watch.end()
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+
+
+class _Watch:
+    """Watches a loop after a signal, on a thread that sleeps until then.
+
+    Attributes:
+        stopped: Set on the loop after the signal.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.stopped = asyncio.Event()
+        self._loop = loop
+        self._noticed = threading.Event()
+        self._is_over = threading.Event()
+        # A signal handler may put into a SimpleQueue, whatever it interrupted.
+        self._signals: SimpleQueue[int] = SimpleQueue()
+        threading.Thread(target=self._watch, name="signals", daemon=True).start()
+
+    def ring(self, number: int, _frame: FrameType | None) -> None:
+        """Handle a signal, at any point of the main thread."""
+        self._signals.put(number)
+        self._loop.call_soon_threadsafe(self._notice)
+
+    def end(self) -> None:
+        """End the watch."""
+        self._is_over.set()
+        self._signals.put(0)
+
+    def _notice(self) -> None:
+        self._noticed.set()
+        self.stopped.set()
+
+    def _watch(self) -> None:
+        number = self._signals.get()
+        if self._is_over.is_set():
+            return
+        if not self._noticed.wait(BUSY_S):
+            _kill(number, f"the server was busy for {BUSY_S:g} s")
+        if not self._is_over.wait(ENDING_S):
+            _kill(number, f"the server did not end within {ENDING_S:g} s")
+
+
+def _kill(number: int, reason: str) -> None:
+    _LOG.error("%s after %s: it is killed", reason, signal.Signals(number).name)
+    os._exit(128 + number)
+
+
+LIMIT_S: Final = 5.0
+_WILDCARDS: Final = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names of wildcards
+_REQUEST: Final = struct.pack(">ihhih", 10, ApiKey.API_VERSIONS, 0, 1, -1)
+
+
+async def answers_api_versions(host: str, port: int, *, uses_tls: bool = False) -> None:
+    """Return when the listener there has answered an ApiVersions request.
+
+    With TLS a handshake is enough, as the listener may demand a client certificate.
+
+    Raises:
+        ConfigError: there is no answer within 5 seconds.
+    """
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            address = (_WILDCARDS.get(host, host), port)
+            if uses_tls:
+                await _shakes_hands(*address)
+                return
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(_REQUEST)
+            length = int.from_bytes(await reader.readexactly(4), "big")
+            await reader.readexactly(length)
+            writer.close()
+            await writer.wait_closed()
+    except (OSError, EOFError, TimeoutError) as error:
+        raise ConfigError(f"the listener at {host}:{port} does not answer: {error}") from None
+
+
+async def _shakes_hands(host: str, port: int) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with suppress(ssl.SSLError):
+        _, writer = await asyncio.open_connection(host, port, ssl=context)
+        writer.close()
+        await writer.wait_closed()
+
+
 DEFAULT_HOST: Final = "127.0.0.1"
 DRAIN_S: Final = 2.0
 """How long pending answers may take to be sent after SIGTERM."""

@@ -20,7 +20,6 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.exchanges import exchange_of
 from coordinator_sim.sim.meddling import Target
 from coordinator_sim.sim.network import Connection, Network, ResponseMessage
 from coordinator_sim.sim.scenario.choices import Choices
@@ -28,6 +27,40 @@ from coordinator_sim.sim.world import US_PER_MS, create_topic
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.exchange import TOLD_APIS, Exchange
 from coordinator_sim.trace.recorder import Recorder
+
+
+def exchange_of(
+    connection: Connection,
+    number: int,
+    message: Send,
+    response: Struct,
+    times: tuple[int, int, int],
+) -> Exchange:
+    """A request that was answered.
+
+    Args:
+        connection: On which it came.
+        number: Of the connection in the cluster's life.
+        message: The request.
+        response: What the broker answers.
+        times: When the broker began with it, in microseconds; its version; when it is answered.
+    """
+    asked_us, api_version, now_us = times
+    return Exchange(
+        asked_us=asked_us,
+        done_us=now_us,
+        sent_us=now_us,
+        seq=0,
+        request=message.request,
+        response=response,
+        api_version=api_version,
+        correlation_id=message.correlation_id,
+        client_id=connection.member,
+        client_host=connection.client_host,
+        broker_id=connection.broker_id,
+        connection=str(number),
+    )
+
 
 REQUESTS: Final = "requests"
 TIMERS: Final = "timers"

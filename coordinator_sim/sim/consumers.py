@@ -13,6 +13,7 @@ from coordinator_sim.clients.async_consumer import AsyncConsumer
 from coordinator_sim.clients.config import OffsetReset
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
 from coordinator_sim.clients.consumer_models import api_versions_of, make_consumer
+from coordinator_sim.clients.contract import ConsumerPort
 from coordinator_sim.clients.effects import (
     CallbackKind,
     CommitCompleted,
@@ -39,10 +40,74 @@ from coordinator_sim.sim.processing import (
 )
 from coordinator_sim.sim.scenario.work import PerPoll
 from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
-from coordinator_sim.sim.taken_records import MAX_POLL_RECORDS, take_records
 from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event
+
+MAX_POLL_RECORDS: Final = 500
+"""Default of `max.poll.records`."""
+
+
+def take_records(
+    world: World, consumer: ConsumerPort, ledger: WorkLedger, host: str
+) -> list[Records]:
+    """Move positions past up to `MAX_POLL_RECORDS` records, and return these.
+
+    Args:
+        world: The topics, and the network to their leaders.
+        consumer: Whose positions they are.
+        ledger: Told what is held.
+        host: Member on whose machine the consumer runs.
+    """
+    is_whole, is_told = world.network.is_whole, ledger.is_on
+    fetchable = consumer.fetchable
+    if is_whole:
+        level = _level_records(world, consumer, fetchable)
+        if level is not None:
+            if is_told:
+                position = next(iter(fetchable.values()))
+                end = level[0].end if level else position
+                ledger.hold_level(fetchable, position, end)
+            return level
+    now_us, end_offset = world.environment.now_us, world.topic_logs.end_offset
+    room = MAX_POLL_RECORDS
+    found: list[Records] = []
+    for partition, position in fetchable.items():
+        end = end_offset(partition, now_us)
+        if is_told:
+            ledger.hold(partition, position, end)
+        if not is_whole and not world.reaches_leader(host, partition):
+            continue
+        taken = min(end - position, room)
+        if taken > 0:
+            consumer.advance_position(partition, position + taken)
+            found.append(Records(partition, position, position + taken))
+            room -= taken
+    return found
+
+
+def _level_records(
+    world: World, consumer: ConsumerPort, fetchable: Mapping[TopicPartition, int]
+) -> list[Records] | None:
+    """Take all records of partitions that are level with each other, as most always are.
+
+    Returns:
+        None, and nothing is taken, where they are not level, are ahead of their ends, or the poll
+        has no room for all.
+    """
+    offsets = set(fetchable.values())
+    if len(offsets) != 1:
+        return None
+    position = offsets.pop()
+    end = world.topic_logs.common_end(fetchable, world.environment.now_us)
+    if end is None or not 0 <= (end - position) * len(fetchable) <= MAX_POLL_RECORDS:
+        return None
+    if end == position:
+        return []
+    if not consumer.advance_all(fetchable, end):
+        return None
+    return [Records(partition, position, end) for partition in fetchable]
+
 
 POLL_TIMEOUT_MS: Final = 500
 """Timeout that the application passes to `poll`; short enough to notice a stop request soon."""

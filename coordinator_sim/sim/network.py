@@ -14,11 +14,15 @@ ports. Effects of faults:
 - Delayed response: it arrives later by the given time, and so does everything behind it.
 - Degraded end: what it sends is late, each message by a time of its own; `degradation`.
 - Doubled or overtaken response: it arrives twice, or behind the next one of its connection.
+
+Latency laws as functions of choices, in integers.
+
+Choice 0 is the smallest latency of a law.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, assert_never
 
 from msgspec import Struct
 
@@ -27,10 +31,36 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.sim.degradation import Degradations, End
 from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.latency import drawn_latency
 from coordinator_sim.sim.meddling import Meddling
 from coordinator_sim.sim.scenario.choices import Choices
-from coordinator_sim.sim.scenario.world import ConstantLatency, LatencyLaw
+from coordinator_sim.sim.scenario.quantiles import drawn
+from coordinator_sim.sim.scenario.world import (
+    ConstantLatency,
+    LatencyLaw,
+    TableLatency,
+    UniformLatency,
+)
+
+DrawLatency = Callable[[str], int]
+"""Returns the one-way latency in microseconds of the next message in a direction."""
+
+
+def drawn_latency(law: LatencyLaw, choices: Choices) -> DrawLatency:
+    """Return a function that draws latencies of the law from the choices of a run.
+
+    A constant law draws nothing, whatever its name.
+    """
+    match law:
+        case ConstantLatency(us=us):
+            return lambda _direction: us
+        case UniformLatency(low_us=low_us, high_us=high_us):
+            options = high_us - low_us + 1
+            return lambda direction: low_us + choices.choose("latency", direction, options)
+        case TableLatency(quantiles_us=quantiles):
+            return lambda direction: drawn(quantiles, choices, "latency", direction)
+        case _:
+            assert_never(law)
+
 
 ResponseMessage = tuple[int, Response]
 """A response in transit: the correlation id of its request, and the response."""

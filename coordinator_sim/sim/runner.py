@@ -1,6 +1,7 @@
 """Runs a scenario from its first to its last microsecond."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from msgspec import Struct, field, structs
@@ -23,13 +24,14 @@ from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.elision import Elided, Elision
 from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.garbage import schedule_collections
 from coordinator_sim.sim.happenings import Stage
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.network import Network
 from coordinator_sim.sim.scenario.choices import Choice, Choices, ChosenIds
+from coordinator_sim.sim.scenario.quantiles import drawn
 from coordinator_sim.sim.scenario.scenario import Scenario
 from coordinator_sim.sim.scenario.variants import realised
+from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim.sim.scenario.world import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
@@ -46,6 +48,31 @@ from coordinator_sim.sim.world import BROKER_PORT, US_PER_MS, World
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.exchange import Exchange
 from coordinator_sim.trace.recorder import NullRecorder, Recorder
+
+
+def schedule_collections(world: World, variety: Variety, members: Mapping[str, Member]) -> None:
+    """Freeze every member at instants and for durations drawn by its name.
+
+    The instants do not depend on what the member does, so they are the same under every assignor;
+    a member that does not run misses its collection.
+    """
+    if variety.pause_ms:
+        for name, member in members.items():
+            _schedule_next(world, variety, name, member)
+
+
+def _schedule_next(world: World, variety: Variety, name: str, member: Member) -> None:
+    gap_ms = drawn(variety.pause_gap_ms, world.choices, "collection-gap", name)
+    at_us = world.environment.now_us + gap_ms * US_PER_MS
+    world.environment.call_at(at_us, partial(_collect, world, variety, name, member))
+
+
+def _collect(world: World, variety: Variety, name: str, member: Member) -> None:
+    for_ms = drawn(variety.pause_ms, world.choices, "collection", name)
+    member.pause(for_ms)
+    at_us = world.environment.now_us + for_ms * US_PER_MS
+    world.environment.call_at(at_us, partial(_schedule_next, world, variety, name, member))
+
 
 _PROGRESS_STEPS: Final = 200
 """Number of progress reports: a bar that moves every half percent looks alive."""

@@ -10,17 +10,44 @@ agent/AgentRestResource.java.
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-# Importing the classes of specs makes them readable.
-from coordinator_sim.trogdor import spec_classes as spec_classes  # noqa: PLC0414 (for its effect)
+from coordinator_sim.trogdor import workload_specs
+from coordinator_sim.trogdor.fault_specs import (
+    DegradedNetworkFaultSpec,
+    FilesUnreadableFaultSpec,
+    NetworkPartitionFaultSpec,
+    ProcessStopFaultSpec,
+)
 from coordinator_sim.trogdor.java_numbers import LONG_BITS, Int, whole_number
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
-from coordinator_sim.trogdor.specs import TaskSpec
+from coordinator_sim.trogdor.specs import NoOpTaskSpec, SampleTaskSpec, TaskSpec
 from coordinator_sim.trogdor.states import TaskPhase, TaskState, WorkerState
+
+_CLASSES: Final[tuple[type[TaskSpec], ...]] = (
+    NoOpTaskSpec,
+    SampleTaskSpec,
+    NetworkPartitionFaultSpec,
+    ProcessStopFaultSpec,
+    DegradedNetworkFaultSpec,
+    FilesUnreadableFaultSpec,
+    workload_specs.ProduceBenchSpec,
+    workload_specs.ConsumeBenchSpec,
+    workload_specs.ShareConsumeBenchSpec,
+    workload_specs.ConfigurableProducerSpec,
+    workload_specs.RoundTripWorkloadSpec,
+    workload_specs.ConnectionStressSpec,
+    workload_specs.SustainedConnectionSpec,
+    workload_specs.ExternalCommandSpec,
+)
+
+SPEC_CLASSES: Final = MappingProxyType({str(spec.__struct_config__.tag): spec for spec in _CLASSES})
+"""Java's class name -> ours, of every spec that Kafka has."""
+
 
 Query = Mapping[str, Sequence[str]]
 """Parameters of a query: name -> its values, in order, decoded."""

@@ -1,6 +1,6 @@
 """Costs of a group's rebalances in time, for many traces: downtime, and double ownership.
 
-`coordinator_sim.replay.downtime` defines pauses, standstill and time without an owner; these are
+`coordinator_sim.replay.charges` defines pauses, standstill and time without an owner; these are
 the same figures, and tests hold the two together.
 """
 

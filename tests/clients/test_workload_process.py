@@ -17,15 +17,14 @@ from typing import Any, Final
 import pytest
 from msgspec import Struct
 
-from coordinator_sim.live.trogdor.external_command import ExternalCommandWork, Program
 from coordinator_sim.live.trogdor.host_platform import Allowed, HostPlatform
-from coordinator_sim.live.trogdor.host_work import work_on
+from coordinator_sim.live.trogdor.host_work import ExternalCommandWork, Program, work_on
 from coordinator_sim.live.trogdor.loop_clock import LoopClock
 from coordinator_sim.live.trogdor.workload_process import MODULE
 from coordinator_sim.trogdor import jackson
 from coordinator_sim.trogdor.agent import Agent, Progress, Work
 from coordinator_sim.trogdor.contract import StartWork
-from coordinator_sim.trogdor.spec_classes import SPEC_CLASSES
+from coordinator_sim.trogdor.messages import SPEC_CLASSES
 from coordinator_sim.trogdor.specs import NoOpTaskSpec, TaskSpec
 from coordinator_sim.trogdor.states import WorkerPhase, WorkerState
 from coordinator_sim.trogdor.topology import topology_of

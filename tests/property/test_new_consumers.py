@@ -24,8 +24,7 @@ from coordinator_sim.sim.scenario.world import Client, ConsumerGroupSpec, Consum
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_conformance.scenario_timing import calm_from_ms
-from coordinator_sim_scenarios.drawn_faults import FAULTS, OF_MEMBERSHIP
-from coordinator_sim_scenarios.strategies import consumer_scenarios
+from coordinator_sim_scenarios.strategies import FAULTS, OF_MEMBERSHIP, consumer_scenarios
 
 SMOKE_EXAMPLES = 10
 STEP_US = 250_000

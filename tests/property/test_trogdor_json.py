@@ -12,13 +12,13 @@ from msgspec import Struct, inspect
 from coordinator_sim.trogdor import generator_specs as generators
 from coordinator_sim.trogdor import jackson
 from coordinator_sim.trogdor.messages import (
+    SPEC_CLASSES,
     AgentStatusResponse,
     CreateTaskRequest,
     CreateWorkerRequest,
     TasksResponse,
 )
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
-from coordinator_sim.trogdor.spec_classes import SPEC_CLASSES
 from coordinator_sim.trogdor.specs import TaskSpec
 from coordinator_sim.trogdor.states import TaskPhase, TaskState, WorkerPhase, WorkerState
 from coordinator_sim.trogdor.topic_specs import TopicsSpec

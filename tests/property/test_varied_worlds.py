@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.replay.downtime import standstills
+from coordinator_sim.replay.charges import standstills
 from coordinator_sim.runs.holdings import holdings
 from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.scenario.variants import with_variety

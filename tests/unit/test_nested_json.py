@@ -10,8 +10,7 @@ from coordinator_sim.disk.inventory import inventory_of
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.harness.assignor_cases import parse_case
 from coordinator_sim.harness.lines import Lines
-from coordinator_sim.runs.jsonl import read_lines
-from coordinator_sim.runs.run_directory import read_run
+from coordinator_sim.runs.run_directory import read_lines, read_run
 from coordinator_sim.sim.scenario.files import load_plan, load_scenario
 from coordinator_sim.trace.schema import EventRow
 from coordinator_sim_conformance.differ.explained import read_explanations

@@ -5,24 +5,125 @@ a range, a choice or a name. Elsewhere: the named checks (`checks`), and what co
 settings at once (`worker_config`, `connector_config`).
 
 Source: kafka trunk, clients/.../common/config/ConfigDef.java (ConfigKey).
+
+Checks of single settings that are more than a range or a choice, by their names in the tables.
+
+Elsewhere: constraints between settings (`worker_config`, `connector_config`).
+
+Source: kafka trunk, connect/runtime/.../TopicCreationConfig.java,
+distributed/DistributedConfig.java, rest/RestServerConfig.java, SourceConnectorConfig.java.
 """
 
 from functools import cache
 from importlib.resources import files
+from typing import Final
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from coordinator_sim.connect.settings.checks import CHECKS
+from coordinator_sim.clients.config import ConnectProtocolCompatibility
+from coordinator_sim.connect.rest.filters import header_rules
+from coordinator_sim.connect.rest.signatures import MAC_ALGORITHMS
 from coordinator_sim.connect.settings.config_def import (
     ConfigInput,
     ConfigKey,
     NoDefault,
     Type,
     Validator,
+    at_least,
     between,
+    invalid,
+    non_empty,
     one_of,
+    plain_name,
+    regex,
+    unique_aliases,
 )
+from coordinator_sim.errors import ConfigError
+
+_BROKER_DEFAULT: Final = -1
+_URLS: Final = "ex: http://localhost:8080,https://localhost:8443."
+
+
+def _positive_or_default(what: str) -> Validator:
+    def validate(name: str, value: ConfigInput) -> str | None:
+        if isinstance(value, int) and (value >= 1 or value == _BROKER_DEFAULT):
+            return None
+        return invalid(name, value, f"{what}, or -1 to use the broker's default")
+
+    return validate
+
+
+def _at_least_zero_or_null(name: str, value: ConfigInput) -> str | None:
+    return None if value is None else at_least(0)(name, value)
+
+
+def _connect_protocol(name: str, value: ConfigInput) -> str | None:
+    modes = [mode.name for mode in ConnectProtocolCompatibility]
+    if isinstance(value, str) and value.upper() in modes:
+        return None
+    return invalid(name, value, "Invalid Connect protocol compatibility")
+
+
+def _mac_algorithm(name: str, value: ConfigInput) -> str | None:
+    if value in MAC_ALGORITHMS:
+        return None
+    return invalid(
+        name,
+        value,
+        "the algorithm is not supported by this JVM; the supported algorithms are: "
+        f"[{', '.join(MAC_ALGORITHMS)}]",
+    )
+
+
+def _mac_algorithms(name: str, value: ConfigInput) -> str | None:
+    if not isinstance(value, tuple) or not value:
+        return invalid(
+            name, value, "At least one signature verification algorithm must be provided"
+        )
+    return next((e for e in (_mac_algorithm(name, each) for each in value) if e is not None), None)
+
+
+def _listeners(name: str, value: ConfigInput) -> str | None:  # noqa: ARG001 - Kafka's message does not name the setting
+    if not isinstance(value, tuple) or not value:
+        return f"Invalid value for listeners, at least one URL is expected, {_URLS}"
+    if any(not item.strip() for item in value):
+        return "Empty URL found when parsing listeners list."
+    return None
+
+
+def _admin_listeners(name: str, value: ConfigInput) -> str | None:  # noqa: ARG001 - as above
+    if isinstance(value, tuple) and any(not item.strip() for item in value):
+        return "Empty URL found when parsing admin.listeners list."
+    return None
+
+
+def _response_headers(name: str, value: ConfigInput) -> str | None:  # noqa: ARG001 - as above
+    try:
+        header_rules(str(value))
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+CHECKS: Final[dict[str, Validator]] = {
+    "admin_listeners": _admin_listeners,
+    "at_least_zero_or_null": _at_least_zero_or_null,
+    "connect_protocol": _connect_protocol,
+    "listeners": _listeners,
+    "mac_algorithm": _mac_algorithm,
+    "mac_algorithms": _mac_algorithms,
+    "non_empty": non_empty,
+    "partitions": _positive_or_default("Number of partitions must be positive"),
+    "plain_name": plain_name,
+    "regex": regex,
+    "response_headers": _response_headers,
+    "replication_factor": _positive_or_default(
+        "Replication factor must be positive and not larger than the number of brokers in the "
+        "Kafka cluster"
+    ),
+    "unique_aliases": unique_aliases,
+}
 
 
 class SettingRow(

@@ -1,18 +1,41 @@
-"""One episode of a recorded group under the consumer protocol: its events and its figures."""
+"""One episode of a recorded group under the consumer protocol: its events and its figures.
 
+Plays the members of a recorded group as members of the consumer protocol, on the core.
+
+Members send heartbeats as Java's consumer does: one in every interval of the broker, one at once to
+join, to leave and to acknowledge. While the group is settled a heartbeat changes nothing, so that
+only those are sent that keep sessions alive; the others keep their place in time.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from heapq import heappop, heappush
 from typing import Final
 
 from msgspec import Struct
 
 from coordinator_sim.clients.settings_advice import SERVER_ASSIGNORS
+from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, Reply
+from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.errors import InvariantViolation
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.replay.compare import figures
-from coordinator_sim.replay.consumer_protocol.driver import ConsumerDriver, Manner
+from coordinator_sim.replay.consumer_protocol import players
 from coordinator_sim.replay.consumer_protocol.ledger import Ledger, Window
-from coordinator_sim.replay.consumer_protocol.lives import lives_of
+from coordinator_sim.replay.consumer_protocol.lives import Departure, lives_of
 from coordinator_sim.replay.consumer_protocol.players import Member, Topics
+from coordinator_sim.replay.course import Absence, Course
 from coordinator_sim.replay.pace import Pace
 from coordinator_sim.replay.plan import NEVER_MS, GroupPlan
+from coordinator_sim.replay.players import NamedIds
 from coordinator_sim.replay.report import RunFigures
 from coordinator_sim.replay.settings import (
     CONSUMER_HEARTBEAT_INTERVAL_MS,
@@ -20,7 +43,311 @@ from coordinator_sim.replay.settings import (
     Settings,
 )
 from coordinator_sim.replay.work import GroupWork
-from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.trace.epoch_groups import TEMPORARY
+from coordinator_sim.trace.events import Event, TraceEvent
+
+_GOES: Final = 0
+_COMES: Final = 1
+_ACTS: Final = 2
+_DIES: Final = 3
+"""Order of what members do within one millisecond: who makes room goes first."""
+_LOST: Final = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
+_OF_TARGETS: Final = frozenset(
+    {Event.EPOCH_BUMPED, Event.TARGET_COMPUTED, Event.TARGET_ASSIGNED, Event.TARGET_REACHED}
+)
+_LEFT_OUT: Final = frozenset({Event.HEARTBEAT, Event.JOIN_REQ, Event.JOIN_RESP, Event.LEAVE_REQ})
+"""Events of requests, which the trace of a replay has not."""
+_KEPT_ALIVE: Final = 2, 3
+"""Share of a session timeout after which a settled member sends a heartbeat at the latest."""
+
+_Action = Callable[[], None]
+
+
+class Manner(Struct, frozen=True, kw_only=True):
+    """How the group and its members behave; durations are milliseconds.
+
+    Args:
+        group_id: The group.
+        broker_id: Its coordinator.
+        assignor: Server-side assignor that members ask for; None leaves it to the broker.
+        session_timeout_ms: `group.consumer.session.timeout.ms`.
+        heartbeat_interval_ms: `group.consumer.heartbeat.interval.ms`.
+        rebalance_timeout_ms: `max.poll.interval.ms` of the members.
+        busy_ms: Time from an answer to the next poll of a member that works on something.
+        max_size: `group.consumer.max.size`.
+        beats_always: Whether heartbeats that change nothing are sent too.
+    """
+
+    group_id: str
+    broker_id: int
+    assignor: str | None
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    rebalance_timeout_ms: int
+    busy_ms: int
+    max_size: int = NEVER_MS
+    beats_always: bool = False
+
+
+class ConsumerDriver:
+    """Plays one episode.
+
+    Args:
+        members: Its members, not joined yet.
+        topics: What they read.
+        manner: How all behave.
+        profile: Kafka release of the coordinator.
+        ledger: Gets who works on what, and every target.
+    """
+
+    def __init__(
+        self,
+        members: list[players.Member],
+        topics: players.Topics,
+        manner: Manner,
+        profile: Profile,
+        ledger: Ledger,
+    ) -> None:
+        self.events: list[TraceEvent] = []
+        self.course = Course()
+        self.refused: dict[str, int] = {}
+        """How many members were refused for good, by the name of the error."""
+        self._members = members
+        self._topics = topics
+        self._manner = manner
+        self._ledger = ledger
+        config = CoordinatorConfig(
+            broker_id=manner.broker_id,
+            group_consumer_session_timeout_ms=manner.session_timeout_ms,
+            group_consumer_heartbeat_interval_ms=manner.heartbeat_interval_ms,
+            group_consumer_max_size=manner.max_size,
+            offsets_retention_check_interval_ms=NEVER_MS,
+        )
+        self._coordinator = GroupCoordinator(config, profile, ids=NamedIds())
+        self._coordinator.tell_heartbeats(wanted=False)
+        self._coordinator.topics_changed(topics.known, (), 1)
+        self._partition = partition_for(manner.group_id, config.offsets_topic_num_partitions)
+        self._queue: list[tuple[int, int, int, _Action]] = []
+        self._order = 0
+        self._now_ms = 0
+        self._tokens: dict[int, players.Member] = {}
+        self._token = 0
+        self._by_id: dict[str, players.Member] = {}
+        self._present: dict[str, str] = {}
+        self._epoch = 0
+        self._is_settled = True
+        share, whole = _KEPT_ALIVE
+        beats = manner.session_timeout_ms * share // (whole * manner.heartbeat_interval_ms)
+        if manner.beats_always:
+            beats = 1
+        self._alive_ms = max(1, beats) * manner.heartbeat_interval_ms
+
+    def run(self, start_ms: int, until_ms: int) -> list[TraceEvent]:
+        """Play from `start_ms`, when the first members join, and return the core's events."""
+        self._now_ms = start_ms
+        self._take(self._coordinator.begin_load(self._partition, 0, start_ms))
+        self._take(self._coordinator.finish_load(self._partition, ErrorCode.NONE, start_ms))
+        for member in self._members:
+            life = member.life
+            comes_ms = start_ms if life.comes_ms is None else life.comes_ms
+            self._at(comes_ms, _COMES, partial(self._join, member))
+            if life.goes_ms is not None and life.departure is not Departure.STAYS:
+                makes_room = life.goes_ms > comes_ms and member.silent_ms is None
+                rank = _GOES if makes_room else _DIES
+                self._at(max(life.goes_ms, comes_ms), rank, partial(self._go, member))
+        while True:
+            due_ms = self._coordinator.wake_up_ms()
+            next_ms = self._queue[0][0] if self._queue else None
+            is_timer = due_ms is not None and (next_ms is None or due_ms <= next_ms)
+            at_ms = due_ms if is_timer else next_ms
+            if at_ms is None or at_ms > until_ms:
+                return self.events
+            self._now_ms = max(self._now_ms, at_ms)
+            if is_timer:
+                self._take(self._coordinator.expire(self._now_ms))
+            else:
+                heappop(self._queue)[3]()
+
+    def _at(self, at_ms: int, rank: int, action: _Action) -> None:
+        self._order += 1
+        heappush(self._queue, (at_ms, rank, self._order, action))
+
+    # -- what members do ---------------------------------------------------------------------
+
+    def _join(self, member: players.Member) -> None:
+        member.is_live = True
+        member.is_reconciling = False
+        member.epoch = 0
+        self._by_id[member.life.member_id] = member
+        self._ledger.opens(self._now_ms)
+        manner = self._manner
+        request = players.joining(
+            member, manner.group_id, manner.rebalance_timeout_ms, manner.assignor
+        )
+        self._send(member, request)
+
+    def _go(self, member: players.Member) -> None:
+        """End a member in its own way."""
+        if not member.is_live:
+            return
+        self._stop(member)
+        match member.life.departure:
+            case Departure.LEAVES:
+                member.epoch = players.LEAVE_EPOCH
+            case Departure.STEPS_ASIDE:
+                member.epoch = players.STEP_ASIDE_EPOCH
+            case _:
+                return
+        self._send(member, players.beating(member, self._manner.group_id))
+
+    def _stop(self, member: players.Member) -> None:
+        """Have a member work on nothing, and act no more."""
+        self._ledger.drops(member.key, sorted(member.has), self._now_ms)
+        member.has = member.target = frozenset()
+        member.is_live = False
+        member.turn += 1
+
+    def _beat(self, member: players.Member, turn: int) -> None:
+        if member.is_live and member.turn == turn:
+            self._send(member, players.beating(member, self._manner.group_id))
+
+    def _reconcile(self, member: players.Member, turn_of_life: object) -> None:
+        """Give up and take over at a poll, and acknowledge at once."""
+        if not member.is_live or turn_of_life is not member.life or not member.is_reconciling:
+            return
+        member.is_reconciling = False
+        has, target = member.has, member.target
+        self._ledger.drops(member.key, sorted(has - target), self._now_ms)
+        self._ledger.works(member.key, sorted(target - has), self._now_ms)
+        member.has = target
+        told = self._topics.told(target)
+        self._send(member, players.beating(member, self._manner.group_id, told))
+
+    # -- requests ----------------------------------------------------------------------------
+
+    def _send(self, member: players.Member, request: ConsumerGroupHeartbeatRequest) -> None:
+        self._token += 1
+        self._tokens[self._token] = member
+        member.turn += 1
+        member.sent_ms = self._now_ms
+        context = RequestContext(
+            token=self._token, api_version=players.HEARTBEAT_VERSION, client_id=member.life.client
+        )
+        self._take(self._coordinator.handle(request, context, self._now_ms))
+        if member.is_live:
+            self._schedule(member)
+
+    def _schedule(self, member: players.Member) -> None:
+        """Set a member's next heartbeat: the next one, or the last that keeps its session alive."""
+        interval_ms = self._manner.heartbeat_interval_ms
+        wait_ms = self._alive_ms if self._is_settled and not member.is_reconciling else interval_ms
+        silent_ms = member.silent_ms
+        if silent_ms is not None and silent_ms - member.sent_ms <= (
+            self._manner.session_timeout_ms + wait_ms
+        ):
+            # The session of who falls silent runs from its very last heartbeat.
+            wait_ms = interval_ms
+        self._at(member.sent_ms + wait_ms, _ACTS, partial(self._beat, member, member.turn))
+
+    def _wake(self) -> None:
+        """Have the heartbeats that were left out until now go on as if all had been sent."""
+        self._is_settled = False
+        interval_ms = self._manner.heartbeat_interval_ms
+        for member in self._by_id.values():
+            if member.is_live and member.sent_ms < self._now_ms:
+                beats = (self._now_ms - member.sent_ms - 1) // interval_ms
+                member.sent_ms += beats * interval_ms
+                member.turn += 1
+                self._schedule(member)
+
+    def _answered(self, member: players.Member, response: ConsumerGroupHeartbeatResponse) -> None:
+        if not member.is_live:
+            return
+        error = response.error_code
+        if error in _LOST:
+            self._stop(member)
+            self._join(member)
+        elif error is not ErrorCode.NONE:
+            self.refused[error.name] = self.refused.get(error.name, 0) + 1
+            self._stop(member)
+        else:
+            member.epoch = response.member_epoch
+            if response.assignment is not None:
+                member.target = self._topics.partitions_of(response.assignment)
+            if member.target != member.has and not member.is_reconciling:
+                member.is_reconciling = True
+                delay_ms = self._manner.busy_ms if member.has else 0
+                reconcile = partial(self._reconcile, member, member.life)
+                self._at(self._now_ms + delay_ms, _ACTS, reconcile)
+
+    # -- what the core tells -----------------------------------------------------------------
+
+    def _take(self, result: CoordinatorResult) -> None:
+        for event in result.events:
+            self._note(event)
+        for reply in result.replies:
+            self._reply(reply)
+
+    def _reply(self, reply: Reply) -> None:
+        member = self._tokens.pop(reply.token)
+        if not isinstance(reply.response, ConsumerGroupHeartbeatResponse):
+            raise InvariantViolation(f"a heartbeat was answered by {type(reply.response).__name__}")
+        self._answered(member, reply.response)
+
+    def _note(self, event: TraceEvent) -> None:
+        if event.event not in _LEFT_OUT:
+            self.events.append(event)
+        if event.event in _OF_TARGETS:
+            self._note_target(event)
+        else:
+            self._note_member(event)
+
+    def _note_target(self, event: TraceEvent) -> None:
+        match event.event:
+            case Event.EPOCH_BUMPED:
+                self._epoch = event.generation or 0
+                if self._is_settled:
+                    self._wake()
+            case Event.TARGET_COMPUTED:
+                self._ledger.computed(tuple(self._present.values()), self._now_ms)
+            case Event.TARGET_ASSIGNED:
+                given = decode_assignment(event.assignment or b"").partitions
+                self._ledger.given(self._by_id[event.member_id or ""].key, given)
+            case _:
+                self._is_settled = (event.generation or 0) >= self._epoch
+
+    def _note_member(self, event: TraceEvent) -> None:
+        member = self._by_id.get(event.member_id or "")
+        match event.event:
+            case Event.MEMBER_ADDED if member is not None:
+                self._present[member.life.member_id] = member.key
+            case Event.STATIC_REPLACED if member is not None:
+                self._return_of(member, event.attrs.get("old_member_id", ""))
+            case Event.MEMBER_LEFT if TEMPORARY not in event.attrs:
+                self._present.pop(event.member_id or "", None)
+            case Event.MEMBER_FAILED | Event.MEMBER_KICKED:
+                self._present.pop(event.member_id or "", None)
+                if member is not None and not member.is_live:
+                    self._absent(member, is_dead=True)
+            case Event.GROUP_EMPTY:
+                self._ledger.closes(self._now_ms)
+            case _:
+                pass
+
+    def _return_of(self, member: players.Member, old_member_id: str) -> None:
+        """Note that a static member is back without another target."""
+        self._present.pop(old_member_id, None)
+        self._present[member.life.member_id] = member.key
+        former = self._by_id.get(old_member_id)
+        self.course.returns += 1
+        if former is not None:
+            self._absent(former, is_dead=False)
+
+    def _absent(self, member: players.Member, *, is_dead: bool) -> None:
+        goes_ms = member.life.goes_ms
+        if goes_ms is not None:
+            self.course.absences.append(Absence(member.key, goes_ms, self._now_ms, is_dead))
+
 
 _LEAD_MS: Final = 120_000
 """Time for the members of the beginning to join and to share everything out."""

@@ -1,15 +1,19 @@
 """The control surface as a web application: routes, events, health, metrics, the page.
 
 This module only checks access and writes answers; verbs and views do the rest.
+
+The metrics of a server in the text format that Prometheus reads.
+
+Source: https://prometheus.io/docs/instrumenting/exposition_formats/ (text format 0.0.4).
 """
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib.resources import files
 from inspect import isawaitable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from starlette.applications import Starlette
@@ -17,14 +21,198 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from coordinator_sim import __version__
 from coordinator_sim.errors import UNREADABLE_JSON, ConfigError
+from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.server.control import requests
 from coordinator_sim.server.control.access import Access
 from coordinator_sim.server.control.control import Control
-from coordinator_sim.server.control.exposition import exposition
-from coordinator_sim.server.control.models import Health, Json, Problem
-from coordinator_sim.server.control.openapi import document
+from coordinator_sim.server.control.models import FeedItem, Health, Json, Problem
 from coordinator_sim.server.control.routes import ROUTES, ControlRoute
+from coordinator_sim.server.control.views import parked_views
+from coordinator_sim.server.metering import BUCKETS_S, Meter
+
+_REF: Final = "#/components/schemas/{name}"
+_REASONS: Final = {
+    400: "The request is not what it must be.",
+    404: "What the path names is not there.",
+    408: "What was waited for did not come.",
+    409: "It cannot be done as things are.",
+}
+_OK: Final = {200: "Done.", 201: "Created.", 204: "Done."}
+_VARIABLE: Final = re.compile(r"\{(\w+)(?::path)?\}")
+
+
+def document() -> dict[str, Any]:
+    """Make the OpenAPI document, as JSON values."""
+    types = [each for route in ROUTES for each in (route.answer, route.body) if each is not None]
+    _, components = msgspec.json.schema_components([*types, Problem, FeedItem], ref_template=_REF)
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        path = _VARIABLE.sub(r"{\1}", route.path)
+        paths.setdefault(path, {})[route.method.lower()] = _operation(route)
+    paths["/v1/events"] = {"get": _events()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "coordinator-sim control",
+            "version": __version__,
+            "description": "Operates a cluster that `coordinator-sim serve` runs.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+
+
+def _operation(route: ControlRoute) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": getattr(route.verb, "__name__", ""),
+        "summary": (route.verb.__doc__ or "").partition("\n")[0],
+        "responses": {
+            str(route.status): _answer(_OK[route.status], route.answer),
+            **{
+                str(status): _answer(_REASONS[status], Problem)
+                for status in sorted({400, *route.errors})
+            },
+        },
+    }
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in _VARIABLE.findall(route.path)
+    ]
+    parameters += [
+        {
+            "name": each.name,
+            "in": "query",
+            "description": each.text,
+            "schema": {"type": "integer" if each.is_number else "string"},
+        }
+        for each in route.query
+    ]
+    if parameters:
+        operation["parameters"] = parameters
+    if route.body is not None:
+        content = {"application/json": {"schema": _schema(route.body)}}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _events() -> dict[str, Any]:
+    schema = _schema(FeedItem)
+    return {
+        "operationId": "events",
+        "summary": "What happens, as server-sent events; a gap in the numbers is announced.",
+        "parameters": [
+            {
+                "name": "after",
+                "in": "query",
+                "description": "Begin behind that number, as the header Last-Event-ID does.",
+                "schema": {"type": "integer"},
+            }
+        ],
+        "responses": {
+            "200": {
+                "description": "A stream; the data of each event is one item.",
+                "content": {"text/event-stream": {"schema": schema}},
+            }
+        },
+    }
+
+
+def _answer(text: str, answer: Json) -> dict[str, Any]:
+    if answer is None:
+        return {"description": text}
+    content = {"application/json": {"schema": _schema(answer)}}
+    return {"description": text, "content": content}
+
+
+def _schema(kind: Json) -> dict[str, Any]:
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=_REF)
+    return schema
+
+
+_STATES = {
+    "Empty": "num_groups_empty",
+    "PreparingRebalance": "num_groups_preparing_rebalance",
+    "CompletingRebalance": "num_groups_completing_rebalance",
+    "Stable": "num_groups_stable",
+    "Dead": "num_groups_dead",
+}
+_APIS = {int(api): api.name for api in ApiKey}
+
+
+def exposition(control: "Control") -> str:
+    """All metrics, one sample per line."""
+    return "\n".join((*_requests(control.meter), *_cluster(control), ""))
+
+
+def _requests(meter: Meter) -> Iterator[str]:
+    yield from _head("requests_total", "counter", "Requests answered, by API.")
+    for number, api in sorted(meter.apis.items()):
+        yield f'coordinator_sim_requests_total{{api="{_name(number)}"}} {api.count}'
+    name = "request_duration_seconds"
+    yield from _head(name, "histogram", "From a request's last byte to its answer.")
+    for number, api in sorted(meter.apis.items()):
+        label = f'api="{_name(number)}"'
+        total = 0
+        for bound, count in zip((*BUCKETS_S, "+Inf"), api.buckets, strict=True):
+            total += count
+            yield f'coordinator_sim_{name}_bucket{{{label},le="{bound}"}} {total}'
+        yield f"coordinator_sim_{name}_sum{{{label}}} {api.seconds:.9f}"
+        yield f"coordinator_sim_{name}_count{{{label}}} {api.count}"
+    yield from _one("received_bytes_total", "counter", "Of requests.", meter.received_bytes)
+    yield from _one("sent_bytes_total", "counter", "Of answers.", meter.sent_bytes)
+    yield from _one(
+        "connections_total", "counter", "Connections that clients opened.", meter.connection_count
+    )
+
+
+def _cluster(control: "Control") -> Iterator[str]:
+    cluster = control.cluster
+    now = control.now()
+    open_count = len(control.server.connections())
+    yield from _one("connections", "gauge", "Connections that are open.", open_count)
+    found = [each.coordinator.metrics() for each in cluster.groups.living.values()]
+    yield from _head("groups", "gauge", "Groups by their state.")
+    for state, field in _STATES.items():
+        count = sum(getattr(each, field) for each in found)
+        yield f'coordinator_sim_groups{{state="{state}"}} {count}'
+    for name, field, text in (
+        ("rebalances_total", "group_completed_rebalance_count", "Rebalances completed."),
+        ("offset_commits_total", "offset_commit_count", "Offsets committed."),
+        ("offset_expirations_total", "offset_expiration_count", "Offsets expired."),
+    ):
+        yield from _one(name, "counter", text, sum(getattr(each, field) for each in found))
+    parked = len(parked_views(cluster, now.group_ms))
+    yield from _one("parked_requests", "gauge", "JoinGroup and SyncGroup that wait.", parked)
+    size = sum(each.size_bytes for each in cluster.logs.logs())
+    yield from _one("log_bytes", "gauge", "Of the records in all logs.", size)
+    hits = sum(each.hits for each in cluster.faults.states())
+    yield from _one("fault_hits", "gauge", "Of the fault rules that there are.", hits)
+    trace = control.tracing.view()
+    yield from _one("trace_events_total", "counter", "Events recorded.", trace.events)
+    yield from _one(
+        "trace_stalls_total", "counter", "Waits for the recording of a trace.", trace.stalls
+    )
+
+
+def _name(number: int) -> str:
+    return _APIS.get(number, str(number))
+
+
+def _head(name: str, kind: str, text: str) -> Iterator[str]:
+    yield f"# HELP coordinator_sim_{name} {text}"
+    yield f"# TYPE coordinator_sim_{name} {kind}"
+
+
+def _one(name: str, kind: str, text: str, value: int) -> Iterator[str]:
+    yield from _head(name, kind, text)
+    yield f"coordinator_sim_{name} {value}"
+
 
 KEEP_ALIVE_S: Final = 15
 """Interval of keep-alive comments in an idle stream of events."""

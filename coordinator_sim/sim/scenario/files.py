@@ -1,6 +1,7 @@
 """Scenario files: a world with its happenings, or with tasks in their place."""
 
 import re
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -8,11 +9,36 @@ from typing import Any, Final, get_args
 import msgspec
 
 from coordinator_sim.errors import UNREADABLE_JSON, ScenarioError
-from coordinator_sim.sim.scenario.for_real import plan_of
-from coordinator_sim.sim.scenario.happenings import Happening
+from coordinator_sim.sim.scenario.happenings import (
+    CrashBroker,
+    CreateTopic,
+    DelayResponse,
+    DropResponse,
+    DuplicateResponse,
+    Happening,
+    MoveCoordinator,
+    PauseBroker,
+    ReorderResponses,
+    ResponseHappening,
+    end_of,
+)
+from coordinator_sim.sim.scenario.member_tasks import (
+    PACKAGE,
+    GroupMemberSpec,
+    OffsetCommitterSpec,
+    as_workload,
+)
 from coordinator_sim.sim.scenario.ranges import expanded, folded
 from coordinator_sim.sim.scenario.scenario import Scenario
-from coordinator_sim.sim.scenario.tasks import scenario_of_tasks
+from coordinator_sim.sim.scenario.tasks import (
+    BROKER,
+    HappeningSpec,
+    TaskFile,
+    happening_of,
+    read_task_file,
+    scenario_of_file,
+    scenario_of_tasks,
+)
 from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim.sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
 from coordinator_sim.sim.scenario.world import (
@@ -22,7 +48,167 @@ from coordinator_sim.sim.scenario.world import (
     NetworkSpec,
     TopicSpec,
 )
-from coordinator_sim.trogdor.plan import Plan
+from coordinator_sim.trogdor.plan import ControlCall, Operation, Plan, PlannedMember, PlannedTask
+from coordinator_sim.trogdor.specs import class_of
+from coordinator_sim.trogdor.targets import target_nodes
+from coordinator_sim.trogdor.topology import Topology
+
+_OPERATED: Final = (
+    *(CrashBroker, PauseBroker, MoveCoordinator, CreateTopic),
+    *(DropResponse, DelayResponse, DuplicateResponse, ReorderResponses),
+)
+
+
+def plan_of(data: Mapping[str, Any], origin: str) -> Plan:
+    """The plan of a task file.
+
+    Args:
+        data: The JSON object of the file.
+        origin: Its name, for errors.
+
+    Raises:
+        ScenarioError: it is no task file, or asks for what only virtual time has.
+        ConfigError: a setting is unknown or outside its bounds.
+    """
+    file = read_task_file(data, origin)
+    scenario = scenario_of_file(file, origin)
+    for member in scenario.members():
+        if not isinstance(file.specs.get(member.name), GroupMemberSpec):
+            raise ScenarioError(
+                f"{origin}: {member.name!r} is a member of the simulator's: for real, there are "
+                f"tasks of the class {PACKAGE}.GroupMember, and ConsumeBenchSpec"
+            )
+    for topic in scenario.topics:
+        if topic.records_per_s:
+            raise ScenarioError(
+                f"{origin}: topic {topic.name!r} fills by itself: for real, set its records_per_s "
+                "to 0, and let a ProduceBenchSpec fill it"
+            )
+    node_of = {each: node for node, processes in file.nodes.items() for each in processes}
+    own: list[Operation] = []
+    members: list[PlannedMember] = []
+    others: list[PlannedTask] = []
+    for name, spec in file.specs.items():
+        match spec:
+            case HappeningSpec():
+                own.append(_operation(name, spec, f"{origin}: task {name!r}"))
+            case GroupMemberSpec():
+                node = node_of.get(name, name)
+                members.append(_member(name, spec, node, scenario.duration_ms))
+            case OffsetCommitterSpec():
+                others.append(PlannedTask(name, as_workload(spec)))
+            case _:
+                others.append(PlannedTask(name, spec))
+    places = [node for task in others for node in sorted(target_nodes(task.spec, Topology({})))]
+    places += [member.node for member in members]
+    return Plan(
+        name=scenario.name,
+        brokers=scenario.brokers,
+        profile=scenario.profile,
+        broker_settings=dict(scenario.broker_settings),
+        topics={topic.name: topic.partitions for topic in scenario.topics},
+        nodes=_nodes(file, scenario.brokers, places),
+        tasks=tuple(others),
+        members=tuple(members),
+        operations=tuple(own),
+        duration_ms=scenario.duration_ms,
+    )
+
+
+def _member(task_id: str, spec: GroupMemberSpec, node: str, ends_ms: int) -> PlannedMember:
+    """A member as the options of the command that joins its group.
+
+    That command is Java's consumer, and reads without processing: `client` and `processingMs` are
+    for virtual time.
+    """
+    words = ["--client-id", task_id, "--group", spec.group_id]
+    words += ["--topics", ",".join(spec.topics), "--assignor", ",".join(spec.assignors)]
+    if spec.instance_id is not None:
+        words += ["--instance-id", spec.instance_id]
+    for name, value in spec.settings.items():
+        words += ["--set", f"{name}={value}"]
+    return PlannedMember(
+        id=task_id,
+        kind=class_of(spec),
+        node=node,
+        start_ms=spec.start_ms,
+        duration_ms=spec.duration_ms or ends_ms - spec.start_ms,
+        words=tuple(words),
+    )
+
+
+def _nodes(file: TaskFile, brokers: int, places: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Every node that has a broker, or runs a task."""
+    found = {
+        node: tuple(
+            int(process.removeprefix(BROKER)) for process in processes if process.startswith(BROKER)
+        )
+        for node, processes in file.nodes.items()
+    }
+    placed = {broker for own in found.values() for broker in own}
+    for broker in range(1, brokers + 1):
+        if broker not in placed:
+            found[f"{BROKER}{broker}"] = (broker,)
+    return {**dict.fromkeys(places, ()), **found}
+
+
+def _operation(task_id: str, spec: HappeningSpec, origin: str) -> Operation:
+    happening = happening_of(spec, origin)
+    if not isinstance(happening, _OPERATED):
+        known = ", ".join(sorted(each.__name__ for each in _OPERATED))
+        raise ScenarioError(
+            f"{origin}: {class_of(spec)} is for virtual time; for real there are {known}, and "
+            "Kafka's own tasks"
+        )
+    return Operation(
+        id=task_id,
+        kind=class_of(spec),
+        start_ms=happening.at_ms,
+        end_ms=end_of(happening),
+        calls=tuple(_calls(happening)),
+    )
+
+
+def _calls(happening: Happening) -> Iterable[ControlCall]:
+    at_ms = happening.at_ms
+    match happening:
+        case CrashBroker(broker=broker, for_ms=for_ms):
+            yield ControlCall(at_ms, "POST", f"/v1/brokers/{broker}/stop")
+            yield ControlCall(at_ms + for_ms, "POST", f"/v1/brokers/{broker}/resume")
+        case PauseBroker(broker=broker, for_ms=for_ms):
+            yield ControlCall(at_ms, "POST", f"/v1/brokers/{broker}/pause")
+            yield ControlCall(at_ms + for_ms, "POST", f"/v1/brokers/{broker}/resume")
+        case MoveCoordinator(group_id=None, partition=partition, to_broker=to):
+            path = f"/v1/topics/__consumer_offsets/partitions/{partition}/elect"
+            yield ControlCall(at_ms, "POST", path, {"to": to})
+        case MoveCoordinator(group_id=group_id, to_broker=to):
+            yield ControlCall(at_ms, "POST", f"/v1/groups/{group_id}/move-coordinator", {"to": to})
+        case CreateTopic(topic=topic, partitions=partitions):
+            body = {"name": topic, "partitions": partitions}
+            yield ControlCall(at_ms, "POST", "/v1/topics", body)
+        case (
+            DropResponse() | DelayResponse() | DuplicateResponse() | ReorderResponses() as disorder
+        ):
+            yield ControlCall(at_ms, "POST", "/v1/faults", _rule(disorder))
+
+
+def _rule(happening: ResponseHappening) -> dict[str, Any]:
+    """A fault rule for the next answers of an API; a member is known by its client id."""
+    action: dict[str, Any]
+    match happening:
+        case DropResponse():
+            action = {"do": "drop"}
+        case DelayResponse(by_ms=by_ms):
+            action = {"do": "delay", "ms": by_ms}
+        case DuplicateResponse():
+            action = {"do": "duplicate"}
+        case ReorderResponses(within_ms=within_ms):
+            action = {"do": "reorder", "ms": within_ms}
+    match = {"api": happening.api, "client_id": happening.member}
+    match |= {"group": happening.group_id, "role": happening.role}
+    given = {name: value for name, value in match.items() if value is not None}
+    return {"match": given, "action": action, "phase": "after", "times": happening.count}
+
 
 _PARTS: Final = (
     *(Scenario, Variety, TopicSpec, NetworkSpec, *get_args(GroupSpec), *get_args(MemberSpec)),

@@ -1,6 +1,10 @@
 """ConsumeBench: consumers that read at a rate.
 
 Source: kafka trunk, trogdor/.../trogdor/workload/ConsumeBenchWorker.java.
+
+What a ConsumeBench does with the records it reads.
+
+Source: kafka trunk, trogdor/.../trogdor/workload/TimestampRecordProcessor.java.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +17,8 @@ from coordinator_sim.connect.thread import Blocking, Wait
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.trogdor import jackson
 from coordinator_sim.trogdor.contract import Json
+from coordinator_sim.trogdor.generator_specs import RecordProcessor, TimestampRecordProcessor
+from coordinator_sim.trogdor.java_numbers import as_single, shortest_single
 from coordinator_sim.trogdor.rates import THROTTLE_PERIOD_MS, Throttle, per_period
 from coordinator_sim.trogdor.string_expander import InvalidName
 from coordinator_sim.trogdor.workload_specs import ConsumeBenchSpec
@@ -26,7 +32,62 @@ from coordinator_sim.trogdor.workloads.clients import (
 )
 from coordinator_sim.trogdor.workloads.histogram import Histogram
 from coordinator_sim.trogdor.workloads.pace import every, throttled
-from coordinator_sim.trogdor.workloads.record_processors import StampLatencies, processor_of
+
+_STAMP_BYTES: Final = 8
+
+
+class LatencyStatus(Struct, frozen=True, rename="camel"):
+    """Latencies from the stamp in a record's value until it was read, in milliseconds."""
+
+    average_latency_ms: float
+    p50_latency_ms: int
+    p95_latency_ms: int
+    p99_latency_ms: int
+
+
+class StampLatencies:
+    """Takes the latencies of records whose values begin with an instant.
+
+    Args:
+        spec: Which latencies are told apart.
+    """
+
+    def __init__(self, spec: TimestampRecordProcessor) -> None:
+        self._spec = spec
+        self._histogram = Histogram(spec.bucket_count)
+
+    def process(self, records: Sequence[Received], now_ms: int) -> None:
+        """Count the latency of each record; one without a stamp is passed over."""
+        low, step = self._spec.histogram_min_ms, self._spec.histogram_step_ms
+        for record in records:
+            if record.value is None or len(record.value) < _STAMP_BYTES:
+                continue
+            stamp_ms = int.from_bytes(record.value[:_STAMP_BYTES], "little", signed=True)
+            # Java divides towards zero; what is below zero counts as zero either way.
+            self._histogram.add(max(0, (now_ms - stamp_ms - low) // step))
+
+    def status(self) -> dict[str, Json]:
+        """The latencies so far."""
+        low, step = self._spec.histogram_min_ms, self._spec.histogram_step_ms
+        summary = self._histogram.summary()
+        average = as_single(as_single(summary.average) * step)
+        p50, p95, p99 = (value * step + low for value in summary.percentiles)
+        found = LatencyStatus(shortest_single(as_single(average + low)), p50, p95, p99)
+        status: dict[str, Json] = jackson.tree(found)
+        return status
+
+
+def processor_of(spec: RecordProcessor) -> StampLatencies:
+    """What processes records by a spec.
+
+    Raises:
+        TypeError: the class of the spec is unknown (a bug here).
+    """
+    match spec:
+        case TimestampRecordProcessor():
+            return StampLatencies(spec)
+    raise TypeError(f"no record processor for {type(spec).__name__}")
+
 
 _POLL_MS: Final = 50
 _MINUTE_MS: Final = 60_000

@@ -7,8 +7,13 @@ import pytest
 
 from coordinator_sim.connect.herding.requests import ConnectorType
 from coordinator_sim.connect.plugins import manifests
-from coordinator_sim.connect.plugins.plugin_version import version_key
-from coordinator_sim.connect.plugins.registry import Plugin, PluginNotFound, Plugins, PluginType
+from coordinator_sim.connect.plugins.registry import (
+    Plugin,
+    PluginNotFound,
+    Plugins,
+    PluginType,
+    version_key,
+)
 from coordinator_sim.connect.plugins.standard_plugins import file_stream_plugins, standard_plugins
 from coordinator_sim.errors import ConfigError
 

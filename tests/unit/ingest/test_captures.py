@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.ingest import captures
+from coordinator_sim.ingest import readers
 from coordinator_sim.ingest.tcp_streams import Direction, Segment
 from coordinator_sim.messages.codec.frames import encode_request, encode_response
 from coordinator_sim.runs.run_directory import read_run
@@ -120,8 +120,8 @@ def test_missing_tshark_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "run.pcap"
     PcapTap(path).finish()
     (one,) = runs_as_sources.read_again(tmp_path / "t", path).files
-    assert one.problem == captures.MISSING
-    assert "apt-get install tshark" in captures.MISSING
+    assert one.problem == readers.MISSING
+    assert "apt-get install tshark" in readers.MISSING
 
 
 @given(data=st.data())

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.live.offered_versions import API_VERSIONS
+from coordinator_sim.live.connection import API_VERSIONS
 from coordinator_sim.messages import find_coordinator
 from coordinator_sim.messages.codec import frames
 from coordinator_sim.messages.codec.classic_types import int16_bytes, int32_bytes

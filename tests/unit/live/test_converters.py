@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator_sim.errors import DataError
-from coordinator_sim.live.converters import JSON_CONVERTER, STRING_CONVERTER, ValueConverter
+from coordinator_sim.live.work import JSON_CONVERTER, STRING_CONVERTER, ValueConverter
 
 WITH_SCHEMA = {"value.converter": JSON_CONVERTER}
 PLAIN = {"value.converter": JSON_CONVERTER, "value.converter.schemas.enable": "false"}

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from coordinator_sim.connect.effects import AnswerHttp, HttpRequest, HttpResponse
-from coordinator_sim.live import http_connections
+from coordinator_sim.live import http_server
 from coordinator_sim.live.http_server import RestServer
 
 PATIENCE_S = 0.8
@@ -113,7 +113,7 @@ def played(story: Story) -> None:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_connections, "PATIENCE_S", PATIENCE_S)
+    monkeypatch.setattr(http_server, "PATIENCE_S", PATIENCE_S)
 
 
 HALVES = {
@@ -269,8 +269,8 @@ def test_a_body_within_the_limit_is_passed_on() -> None:
 
 def test_silent_connections_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of very many, those that have said nothing for a second are closed for new ones."""
-    monkeypatch.setattr(http_connections, "PATIENCE_S", 60.0)
-    monkeypatch.setattr(http_connections, "CROWD", 50)
+    monkeypatch.setattr(http_server, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(http_server, "CROWD", 50)
 
     async def story(served: Served) -> None:
         waiting = await served.connect()

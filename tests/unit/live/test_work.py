@@ -13,10 +13,9 @@ from coordinator_sim.connect.plugins.manifests import WorkSpec
 from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.live import source_tasks
-from coordinator_sim.live.sink_tasks import FileSink
 from coordinator_sim.live.source_offsets import SourceOffsets
 from coordinator_sim.live.source_tasks import FileSource, SourceTask, SteadySource, TellingSource
-from coordinator_sim.live.work import overrides, sink_topics
+from coordinator_sim.live.work import FileSink, overrides, sink_topics
 
 TASK = ConnectorTaskId("c", 0)
 

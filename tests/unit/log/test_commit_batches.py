@@ -2,8 +2,7 @@
 
 from msgspec.structs import replace
 
-from coordinator_sim.log.format.commit_batches import usual_commit_records
-from coordinator_sim.log.format.log_batches import BatchForm, encode_batch
+from coordinator_sim.log.format.log_batches import BatchForm, encode_batch, usual_commit_records
 from coordinator_sim.messages import group_records
 from coordinator_sim.messages.records import LogBatch, LogRecord
 

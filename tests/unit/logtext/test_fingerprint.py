@@ -1,6 +1,6 @@
 import pytest
 
-from coordinator_sim.logtext.reading.fingerprint import Fingerprint
+from coordinator_sim.logtext.reading.log_state import Fingerprint
 
 SCALA = "kafka.coordinator.group.GroupCoordinator"
 JAVA = "org.apache.kafka.coordinator.group.GroupMetadataManager"

@@ -13,14 +13,14 @@ from coordinator_sim.clients.cluster_metadata import replica_racks
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.live import offered_versions
+from coordinator_sim.live import connection
 from coordinator_sim.live.connection import sayable
 from coordinator_sim.messages.catalogue import newest_version
 from coordinator_sim.messages.codec.frames import decode_response, encode_request
 from coordinator_sim.messages.requests import metadata_request
 
 METADATA_VERSIONS = range(newest_version(ApiKey.METADATA) + 1)
-API_VERSIONS_VERSIONS = range(offered_versions.API_VERSIONS_NEWEST + 1)
+API_VERSIONS_VERSIONS = range(connection.API_VERSIONS_NEWEST + 1)
 SOFTWARE = ("coordinator-sim", "0.1")
 
 
@@ -129,7 +129,7 @@ def test_metadata_asks_what_kio_reads(version: int, topics: tuple[str, ...] | No
 @pytest.mark.parametrize("version", API_VERSIONS_VERSIONS)
 def test_api_versions_asks_what_kio_reads(version: int) -> None:
     """From version 3 on the client says what it is."""
-    frame = offered_versions.api_versions_request(
+    frame = connection.api_versions_request(
         version, correlation_id=7, client_id="c", software=SOFTWARE
     )
     asked = read(kio_type(f"api_versions.v{version}.request", "ApiVersionsRequest"), frame)
@@ -156,7 +156,7 @@ def test_api_versions_reads_what_kio_writes(version: int) -> None:
         throttle_time=timedelta(),
         finalized_features_epoch=4,
     )
-    offered = offered_versions.read_api_versions(version, written(response))
+    offered = connection.read_api_versions(version, written(response))
 
     assert offered.ranges == {3: (0, 13), 11: (2, 9)}
     assert offered.newest_common(11, 5) == 5
@@ -168,7 +168,7 @@ def test_a_refusal_is_read_in_the_layout_of_version_0() -> None:
     """Whatever version was asked: KIP-511."""
     frame = bytes.fromhex("00000007002300000001001200000003")
 
-    offered = offered_versions.read_api_versions(4, frame)
+    offered = connection.read_api_versions(4, frame)
 
     assert (offered.error_code, offered.ranges) == (35, {18: (0, 3)})
 

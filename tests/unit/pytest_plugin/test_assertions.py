@@ -8,18 +8,18 @@ import pytest
 import coordinator_sim_pytest
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_conformance.broken.histories import BROKEN, GROUP, correct_history
-from coordinator_sim_pytest import assertions
+from coordinator_sim_pytest import stories
 
 BY_INVARIANT = {
-    "I1": assertions.no_double_ownership,
-    "I2": assertions.generations_grow,
-    "I3": assertions.answered_in_time,
-    "I4": assertions.one_leader,
-    "I5": assertions.member_ids_are_issued,
-    "I6": assertions.no_healthy_eviction,
-    "I8": assertions.no_commit_lost,
-    "I9": assertions.load_brings_back,
-    "I10": assertions.one_member_per_instance,
+    "I1": stories.no_double_ownership,
+    "I2": stories.generations_grow,
+    "I3": stories.answered_in_time,
+    "I4": stories.one_leader,
+    "I5": stories.member_ids_are_issued,
+    "I6": stories.no_healthy_eviction,
+    "I8": stories.no_commit_lost,
+    "I9": stories.load_brings_back,
+    "I10": stories.one_member_per_instance,
 }
 
 
@@ -37,13 +37,13 @@ def test_a_broken_history_fails_with_its_proof(what: str) -> None:
     with pytest.raises(AssertionError, match=rf"^{invariant} "):
         BY_INVARIANT[invariant](events)
     with pytest.raises(AssertionError, match=rf"^{invariant} "):
-        assertions.invariants_hold(events)
+        stories.invariants_hold(events)
 
 
 def test_all_invariants_of_a_correct_history_hold() -> None:
     """Also where the trace lets nothing be judged."""
-    assertions.invariants_hold(correct_history())
-    assertions.invariants_hold([])
+    stories.invariants_hold(correct_history())
+    stories.invariants_hold([])
 
 
 @pytest.mark.parametrize("assertion", BY_INVARIANT.values())
@@ -67,8 +67,8 @@ REBALANCE = [
 
 def test_a_group_that_came_to_rest_in_time() -> None:
     """From the first step out of rest to the next state of rest."""
-    assertions.converged_within(REBALANCE, 3_010)
-    assertions.converged_within(REBALANCE, 3_010, group_id=GROUP)
+    stories.converged_within(REBALANCE, 3_010)
+    stories.converged_within(REBALANCE, 3_010, group_id=GROUP)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_group_that_came_to_rest_in_time() -> None:
 def test_a_group_that_did_not(events: list[TraceEvent], message: str) -> None:
     """Too slow, still moving, or never seen."""
     with pytest.raises(AssertionError, match=message):
-        assertions.converged_within(events, 3_000, group_id=GROUP)
+        stories.converged_within(events, 3_000, group_id=GROUP)
 
 
 def test_whatever_has_events_is_a_trace() -> None:
@@ -93,12 +93,12 @@ def test_whatever_has_events_is_a_trace() -> None:
 
         events: list[TraceEvent]
 
-    assertions.converged_within(Fixture(REBALANCE), 5_000)
+    stories.converged_within(Fixture(REBALANCE), 5_000)
 
 
 def test_the_package_offers_them_by_name() -> None:
     """Loaded when asked for."""
     for name in coordinator_sim_pytest.ASSERTIONS:
-        assert getattr(coordinator_sim_pytest, name) is getattr(assertions, name)
+        assert getattr(coordinator_sim_pytest, name) is getattr(stories, name)
     with pytest.raises(AttributeError, match="no attribute"):
         _ = coordinator_sim_pytest.nothing

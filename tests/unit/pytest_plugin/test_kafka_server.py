@@ -116,15 +116,15 @@ def test_every_test_has_a_cluster_as_new(run_pytest: RunPytest) -> None:
 ENDLESS = (
     CLIENTS
     + """
-import coordinator_sim_pytest.control
-from coordinator_sim_pytest.control import ControlRefused
+import coordinator_sim_pytest.server
+from coordinator_sim_pytest.server import ControlRefused
 
 @pytest.mark.kafka_settings({"offsets.retention.check.interval.ms": 1_000})
 def test_an_advance_without_end(kafka_server, monkeypatch):
     kafka_server.create_topic("t")
     close(members(kafka_server, 1))
     kafka_server.set_clock("virtual")
-    monkeypatch.setattr(coordinator_sim_pytest.control, "PATIENCE_S", 1)
+    monkeypatch.setattr(coordinator_sim_pytest.server, "PATIENCE_S", 1)
     with pytest.raises(ControlRefused, match="was called off at group time"):
         kafka_server.advance(100_000_000_000)
     with pytest.raises(ControlRefused, match="315576000000"):

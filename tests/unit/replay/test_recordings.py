@@ -4,9 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.replay.recorded import ANSWERS
 from coordinator_sim.replay.recording import Recording
-from coordinator_sim.replay.recordings import replay_recording
+from coordinator_sim.replay.recordings import ANSWERS, replay_recording
 from coordinator_sim.replay.settings import Settings
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_scenarios.catalog import all_scenarios

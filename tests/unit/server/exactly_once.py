@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.server.virtual_time import VirtualKafka, VirtualRun, run_in_virtual_time
-from coordinator_sim_pytest.assertions import invariants_hold, no_double_ownership
+from coordinator_sim_pytest.stories import invariants_hold, no_double_ownership
 
 GROUP = "copiers"
 SOURCE, COPY = "source", "copy"

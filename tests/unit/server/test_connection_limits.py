@@ -6,7 +6,7 @@ from coordinator_sim.broker.configs.configs import Configs
 from coordinator_sim.broker.metadata.image import MetadataImage
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
-from coordinator_sim.server.connection_limits import ConnectionLimits
+from coordinator_sim.server.kafka_server import ConnectionLimits
 
 
 def limits(**given: str) -> ConnectionLimits:

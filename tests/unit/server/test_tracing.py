@@ -11,8 +11,7 @@ from typing import cast
 import pytest
 
 from coordinator_sim.server.control.feed import Feed
-from coordinator_sim.server.tracing import Tracing
-from coordinator_sim.server.write_behind import CHUNK_BYTES, WriteBehind
+from coordinator_sim.server.tracing import CHUNK_BYTES, Tracing, WriteBehind
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 
 INFO = RunInfo(trace_id="t", source=Source.WIRE, cluster_id="c", version="0", profile="4.4")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.server.virtual_aiokafka import (
+from coordinator_sim.server.virtual_loop import VirtualLoop
+from coordinator_sim.server.virtual_time import (
     CHANCE_TAKERS,
     TIME_READERS,
     UUID_MAKERS,
     aiokafka_in_virtual_time,
 )
-from coordinator_sim.server.virtual_loop import VirtualLoop
 
 aiokafka = pytest.importorskip("aiokafka")
 

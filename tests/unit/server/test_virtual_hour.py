@@ -14,7 +14,7 @@ import pytest
 
 from coordinator_sim.server.wire_record import Side, WireFrame, first_difference
 from coordinator_sim.trace.events import Event, TraceEvent
-from coordinator_sim_pytest.assertions import invariants_hold, no_commit_lost, no_double_ownership
+from coordinator_sim_pytest.stories import invariants_hold, no_commit_lost, no_double_ownership
 
 pytest.importorskip("aiokafka")
 

@@ -9,7 +9,7 @@ from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.fetch import AbortedTransaction, PartitionData
 from coordinator_sim.messages.records import EndTransactionMarker
-from coordinator_sim.sim.fetched_records import FetchedPart, fetched_part
+from coordinator_sim.sim.data_plane import FetchedPart, fetched_part
 
 
 def put(log: PartitionLog, *values: bytes, producer_id: int = -1, sequence: int = -1) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator_sim.log.format.counted_batches import RECORD_OVERHEAD_BYTES
-from coordinator_sim.sim.offset_history import compacted_offsets
+from coordinator_sim.sim.internal_topics import compacted_offsets
 from coordinator_sim.sim.scenario.world import OffsetHistory
 
 HOUR_MS = 3_600_000

@@ -11,7 +11,7 @@ from coordinator_sim.errors import DataError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.runs import parquet
-from coordinator_sim.runs.jsonl import JsonLinesEvents, JsonLinesTable, read_lines
+from coordinator_sim.runs.run_directory import JsonLinesEvents, JsonLinesTable, read_lines
 from coordinator_sim.trace import events, schema
 
 INFO = events.RunInfo(

@@ -9,11 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from coordinator_sim.live.trogdor import agent_http, external_command
+from coordinator_sim.live.trogdor import agent_http, host_work
 from coordinator_sim.live.trogdor.daemons import serve_coordinator
-from coordinator_sim.live.trogdor.external_command import ExternalCommandWork, program_of
 from coordinator_sim.live.trogdor.host_platform import Allowed, HostPlatform
-from coordinator_sim.live.trogdor.host_work import work_on
+from coordinator_sim.live.trogdor.host_work import ExternalCommandWork, program_of, work_on
 from coordinator_sim.live.trogdor.loop_clock import LoopClock
 from coordinator_sim.trogdor import fault_specs
 from coordinator_sim.trogdor.agent import Agent, Progress, Work
@@ -460,7 +459,7 @@ def test_programs_beyond_the_most_of_a_node_are_not_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each is a process; the worker is over with a line."""
-    monkeypatch.setattr(external_command, "MOST_PROGRAMS", 0)
+    monkeypatch.setattr(host_work, "MOST_PROGRAMS", 0)
     spec = ExternalCommandSpec(command=("true",), duration_ms=10**15)
     state = asyncio.run(outcome(spec, topology_of(NODES), Allowed(commands=True)))
 

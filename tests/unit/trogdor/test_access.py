@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.live.trogdor import external_command
+from coordinator_sim.live.trogdor import host_work
 from coordinator_sim.live.trogdor.daemons import serve_agent, serve_coordinator
 from coordinator_sim.live.trogdor.host_platform import Allowed, HostPlatform
 from coordinator_sim.live.trogdor.host_work import work_on
@@ -177,7 +177,7 @@ def test_a_command_is_refused_by_an_agent_that_allows_none(tmp_path: Path) -> No
 
 def test_a_worker_whose_child_holds_its_output_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command was killed; what it started lives on, and is not waited for."""
-    monkeypatch.setattr(external_command, "_LAST_OUTPUT_S", 0.2)
+    monkeypatch.setattr(host_work, "_LAST_OUTPUT_S", 0.2)
     script = (
         "import json, signal, subprocess, sys, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"

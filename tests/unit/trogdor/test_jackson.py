@@ -9,9 +9,13 @@ from msgspec import Struct
 
 from coordinator_sim.trogdor import jackson, messages
 from coordinator_sim.trogdor.generator_specs import PayloadGenerator
-from coordinator_sim.trogdor.messages import AgentStatusResponse, CreateTaskRequest, StopTaskRequest
+from coordinator_sim.trogdor.messages import (
+    SPEC_CLASSES,
+    AgentStatusResponse,
+    CreateTaskRequest,
+    StopTaskRequest,
+)
 from coordinator_sim.trogdor.refusals import TrogdorRefusal
-from coordinator_sim.trogdor.spec_classes import SPEC_CLASSES
 from coordinator_sim.trogdor.specs import NoOpTaskSpec, SampleTaskSpec, TaskSpec
 from coordinator_sim.trogdor.states import TaskPhase, TaskState, WorkerPhase, WorkerState
 

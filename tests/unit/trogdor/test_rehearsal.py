@@ -11,7 +11,7 @@ from coordinator_sim.broker.faults.faults import Fault, Match, Phase
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.live.trogdor.rehearsal import Rehearsal
 from coordinator_sim.runs.run_directory import read_run
-from coordinator_sim.sim.scenario.for_real import plan_of
+from coordinator_sim.sim.scenario.files import plan_of
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trogdor.plan import ControlCall
 

@@ -30,7 +30,7 @@ def test_without_the_extra_numpy_goes_on() -> None:
         "LOOPS.load_after(0); LOOPS.count(1)\n"
         "assert LOOPS.current is None and not LOOPS.load()\n"
         "import numpy as np\n"
-        "from coordinator_sim.log.columns.record_table import read_records\n"
+        "from coordinator_sim.log.columns.chunks import read_records\n"
         "one = bytes((12, 0, 0, 0, 1, 1, 0)); at = np.array([0])\n"
         "table, odd = read_records(one + bytes(256), at, at + 7, at + 1)\n"
         "print(table.key_size.tolist(), odd.tolist())"

@@ -8,8 +8,7 @@ import pytest
 
 from coordinator_sim.log.columns.batch_scan import PADDING
 from coordinator_sim.log.columns.compiled import LOAD_AFTER, LOOPS
-from coordinator_sim.log.columns.key_table import KeyTable
-from coordinator_sim.log.columns.word_table import MISSING, WordTable
+from coordinator_sim.log.columns.key_table import MISSING, KeyTable, WordTable
 from coordinator_sim.log.format.offsets_records import encode_key
 from coordinator_sim.messages.group_records import OffsetCommitKey
 
