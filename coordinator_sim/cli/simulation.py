@@ -163,8 +163,6 @@ def _request_log(path: Path | None) -> "Iterator[Callable[[Exchange], None] | No
 class _KeepingRecorder(MemoryRecorder):
     """Keeps every event and writes it: the disk is used while the run goes on."""
 
-    __slots__ = ("_writer",)
-
     def __init__(self, writer: Recorder) -> None:
         super().__init__()
         self._writer = writer

@@ -30,8 +30,6 @@ class Loggers:
         root_level: Level of every logger without a level of its own.
     """
 
-    __slots__ = ("_levels",)
-
     def __init__(self, root_level: str = "INFO") -> None:
         self._levels = {ROOT: LoggerLevel(root_level, None)}
 

@@ -120,8 +120,6 @@ class Threads:
     Ended threads are forgotten; waiting threads without a deadline cost nothing.
     """
 
-    __slots__ = ("_threads",)
-
     def __init__(self) -> None:
         self._threads: list[Thread] = []
 
@@ -163,8 +161,6 @@ class Outbox:
     Attributes:
         now_ms: The present instant; the driver sets it before anything else.
     """
-
-    __slots__ = ("_effects", "_next_token", "_pending", "now_ms")
 
     def __init__(self) -> None:
         self.now_ms = 0

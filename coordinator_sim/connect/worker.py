@@ -105,21 +105,6 @@ class ConnectWorker:
         is_listening: Whether the REST server takes in requests.
     """
 
-    __slots__ = (
-        "_logs",
-        "_open_requests",
-        "_outbox",
-        "_parts",
-        "_quiet",
-        "_rest",
-        "_threads",
-        "config",
-        "has_ended",
-        "herder",
-        "is_listening",
-        "is_stopping",
-    )
-
     def __init__(self, parts: WorkerParts) -> None:
         self._parts = parts
         self._outbox = Outbox()
@@ -411,8 +396,6 @@ class RestView:
     Args:
         herder: The herder.
     """
-
-    __slots__ = ("_herder",)
 
     def __init__(self, herder: Herder) -> None:
         self._herder = herder

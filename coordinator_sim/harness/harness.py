@@ -57,8 +57,6 @@ class StandInPersister:
         calls: The calls since they were last looked at, in order.
     """
 
-    __slots__ = ("_held", "calls", "holds")
-
     def __init__(self) -> None:
         self.holds = False
         self.calls: list[PersisterCall] = []
@@ -120,8 +118,6 @@ class Step(Struct, frozen=True, kw_only=True):
 class FailingAppends:
     """An append policy that refuses the next appends on demand."""
 
-    __slots__ = ("_count", "_error")
-
     def __init__(self) -> None:
         self._error = ErrorCode.NONE
         self._count = 0
@@ -154,8 +150,6 @@ _ANSWERED_AT_EDGE: Final = (
 
 class FailingVerification:
     """A transaction verifier with a preset result."""
-
-    __slots__ = ("error",)
 
     def __init__(self) -> None:
         self.error = ErrorCode.NONE

@@ -211,8 +211,6 @@ class Lines:
         profile: Profile of worlds whose `init` names none.
     """
 
-    __slots__ = ("_asked", "_harness", "_offered", "_profile", "_wants_bytes")
-
     def __init__(self, profile: Profile = DEFAULT_PROFILE) -> None:
         self._profile = profile
         self._offered = versions_of(profile)

@@ -77,8 +77,6 @@ class Prepared(Struct, frozen=True):
 class PreparedResults:
     """Results that assignors give in order, each once."""
 
-    __slots__ = ("_results",)
-
     def __init__(self) -> None:
         self._results: deque[Prepared] = deque()
 
@@ -138,8 +136,6 @@ def timer_name(timer: Timer) -> str | None:
 
 class SteppedCoordinator(GroupCoordinator):
     """A coordinator whose timers, loading and background tasks are driven one by one."""
-
-    __slots__ = ()
 
     def use_assignors(self, assignors: Assignors) -> None:
         """Compute targets by these from now on."""

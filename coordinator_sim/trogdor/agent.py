@@ -108,8 +108,6 @@ class WorkerManager:
         is_shut_down: Whether it refuses every request.
     """
 
-    __slots__ = ("_ends", "_quirks", "_workers", "is_shut_down")
-
     def __init__(self, quirks: Quirks = Quirks.KAFKA) -> None:
         self._quirks = quirks
         self._workers: dict[int, _Worker] = {}
@@ -327,8 +325,6 @@ class Progress:
         worker_id: The worker.
     """
 
-    __slots__ = ("_agent", "_has_halted", "worker_id")
-
     def __init__(self, agent: "Agent", worker_id: int) -> None:
         self._agent = agent
         self._has_halted = False
@@ -371,8 +367,6 @@ class Agent(Alarmed):
         over: Called for each worker that is over.
         started_ms: When the agent began.
     """
-
-    __slots__ = ("_answers", "_work_of", "_works", "manager", "over", "started_ms")
 
     def __init__(self, clock: Clock, work_of: WorkOf, quirks: Quirks = Quirks.KAFKA) -> None:
         super().__init__(clock)
@@ -474,8 +468,6 @@ class Agent(Alarmed):
 
 class NoWork:
     """Does nothing until it is stopped. Source: NoOpTaskWorker."""
-
-    __slots__ = ("_progress",)
 
     def __init__(self, _start: StartWork, progress: Progress) -> None:
         self._progress = progress

@@ -38,8 +38,6 @@ def request_of(call: contract.AgentCall) -> HttpRequest:
 class AgentAnswers:
     """Says what the answers of one agent mean."""
 
-    __slots__ = ("_status",)
-
     def __init__(self) -> None:
         self._status = StatusReader()
 

@@ -34,8 +34,6 @@ _APART: Final = msgspec.json.Decoder(_Apart)
 class StatusWriter:
     """Writes the status of one agent: a worker that is the same value is written once."""
 
-    __slots__ = ("_written",)
-
     def __init__(self) -> None:
         self._written: dict[int, tuple[WorkerState, bytes]] = {}
 
@@ -66,8 +64,6 @@ class StatusReader:
     DEVIATION: if an answer has the same worker twice, Jackson reads both, and refuses the answer
     when the first is malformed; here only the last is read.
     """
-
-    __slots__ = ("_read",)
 
     def __init__(self) -> None:
         self._read: dict[str, tuple[bytes, int, WorkerState]] = {}

@@ -83,8 +83,6 @@ class TaskManager:
             range than the one before it.
     """
 
-    __slots__ = ("_managed", "_next_worker_id", "_starts", "_tasks", "_topology", "_workers")
-
     def __init__(self, topology: Topology, *, first_worker_id: int = 0) -> None:
         self._topology = topology
         self._managed = frozenset(node.name for node in topology.managed())
@@ -310,18 +308,6 @@ class NodeManager:
         now_ms: When it begins; its first heartbeat is HEARTBEAT_MS later.
         quirks: Whether workers that an agent lost are waited for, for ever.
     """
-
-    __slots__ = (
-        "_beat",
-        "_due_ms",
-        "_is_shut_down",
-        "_mailbox",
-        "_now_ms",
-        "_out",
-        "_quirks",
-        "_workers",
-        "node",
-    )
 
     def __init__(
         self, node: str, now_ms: int, quirks: contract.Quirks = contract.Quirks.KAFKA
@@ -648,8 +634,6 @@ class CoordinatorDriver(Alarmed):
     Attributes:
         machine: The coordinator itself, for questions.
     """
-
-    __slots__ = ("_call_agent", "_calls", "_is_calling", "_is_shut_down", "machine")
 
     def __init__(
         self,

@@ -12,8 +12,6 @@ _MOST_STALE: Final = 64
 class Deadlines(Generic[K]):
     """When something is due, by its name; equal instants are due in the order they were set."""
 
-    __slots__ = ("_count", "_heap", "_set")
-
     def __init__(self) -> None:
         self._set: dict[K, tuple[int, int]] = {}
         self._heap: list[tuple[int, int, K]] = []

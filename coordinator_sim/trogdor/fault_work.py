@@ -70,8 +70,6 @@ class CommandWork:
         progress: Takes what the work tells.
     """
 
-    __slots__ = ("_platform", "_progress", "_task_id")
-
     def __init__(self, platform: Platform, start: StartWork, progress: Progress) -> None:
         self._platform = platform
         self._progress = progress
@@ -133,8 +131,6 @@ def _next_command(step: Callable[[], Argv], over: Callable[[str], None]) -> Argv
 class PartitionWork(CommandWork):
     """Drops what comes from the nodes on the other sides of a network partition."""
 
-    __slots__ = ("_spec",)
-
     def __init__(
         self,
         platform: Platform,
@@ -170,8 +166,6 @@ class PartitionWork(CommandWork):
 class ProcessStopWork(CommandWork):
     """Stops the Java processes of a name, and lets them go on at its end."""
 
-    __slots__ = ("_spec",)
-
     def __init__(
         self, platform: Platform, start: StartWork, progress: Progress, spec: ProcessStopFaultSpec
     ) -> None:
@@ -199,8 +193,6 @@ class ProcessStopWork(CommandWork):
 
 class DegradedNetworkWork(CommandWork):
     """Delays and limits what a node sends."""
-
-    __slots__ = ("_spec",)
 
     def __init__(
         self,
@@ -267,8 +259,6 @@ class _Control(msgspec.Struct, frozen=True):
 
 class UnreadableWork(CommandWork):
     """Has Kibosh fail the reads of files under a prefix."""
-
-    __slots__ = ("_fault", "_path")
 
     def __init__(
         self,

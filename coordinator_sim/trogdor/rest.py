@@ -77,8 +77,6 @@ class Rest:
         routes: Path -> method -> handler; a path that ends in `*` takes one more part.
     """
 
-    __slots__ = ("_routes",)
-
     def __init__(self, routes: Mapping[str, Mapping[str, Handler]]) -> None:
         self._routes = routes
 
@@ -121,8 +119,6 @@ class CoordinatorRest(Rest):
         coordinator: The coordinator.
         ended: Called after the answer to a shutdown: the process ends.
     """
-
-    __slots__ = ("_coordinator", "_ended")
 
     def __init__(self, coordinator: CoordinatorDriver, ended: Callable[[], None]) -> None:
         self._coordinator = coordinator
@@ -193,8 +189,6 @@ class AgentRest(Rest):
         agent: The agent.
         ended: Called after the answer to a shutdown: the process ends when all work is over.
     """
-
-    __slots__ = ("_agent", "_ended", "_status_writer")
 
     def __init__(self, agent: Agent, ended: Callable[[], None]) -> None:
         self._agent = agent

@@ -25,8 +25,6 @@ class SampleWork:
         progress: Takes what the work tells.
     """
 
-    __slots__ = ("_clock", "_is_stopped", "_node", "_progress", "_spec")
-
     def __init__(self, node: str, clock: Clock, spec: SampleTaskSpec, progress: Progress) -> None:
         self._node = node
         self._clock = clock

@@ -29,8 +29,6 @@ class ConfigUpdateListener:
         herder: The herder whose flags are set.
     """
 
-    __slots__ = ("_herder",)
-
     def __init__(self, herder: HerderState) -> None:
         self._herder = herder
 

@@ -46,8 +46,6 @@ class GroupMember:
         listener: The herder's callbacks.
     """
 
-    __slots__ = ("_callbacks", "_listener", "_moved", "_outbox", "_returned", "coordinator")
-
     def __init__(
         self, coordinator: WorkerCoordinator, outbox: Outbox, listener: RebalanceListener
     ) -> None:

@@ -137,8 +137,6 @@ class Herder:
         make_coordinator: Makes the coordinator of the group membership.
     """
 
-    __slots__ = ("_ended", "state")
-
     def __init__(self, parts: HerderParts, make_coordinator: MakeCoordinator) -> None:
         self.state = HerderState(parts)
         self._ended: Pending[object] = Pending()

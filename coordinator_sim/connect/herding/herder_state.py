@@ -50,8 +50,6 @@ class Statuses:
         version_of: Returns the version of a connector's class; None when it is not known.
     """
 
-    __slots__ = ("_generation", "_store", "_version_of", "_worker_id")
-
     def __init__(
         self,
         store: StatusStore,
@@ -153,18 +151,6 @@ class HeldAssignment:
         assignment: The assignment as received.
     """
 
-    __slots__ = (
-        "connectors",
-        "delay_ms",
-        "failed",
-        "leader",
-        "leader_url",
-        "offset",
-        "revoked_connectors",
-        "revoked_tasks",
-        "tasks",
-    )
-
     def __init__(self, assignment: ConnectAssignment | None = None) -> None:
         given = assignment or ConnectAssignment(version=0)
         self.leader = given.leader
@@ -201,15 +187,6 @@ class ZombieFencing:
         tasks_to_record: Number of present tasks.
         task_generation: Generation of the present task configurations.
     """
-
-    __slots__ = (
-        "connector",
-        "ended",
-        "followup",
-        "task_generation",
-        "tasks_to_fence",
-        "tasks_to_record",
-    )
 
     def __init__(
         self, connector: str, *, tasks_to_fence: int, tasks_to_record: int, task_generation: int
@@ -258,48 +235,6 @@ class HerderState:
     Args:
         parts: Components that the herder is built from.
     """
-
-    __slots__ = (
-        "active_zombie_fencings",
-        "assignment",
-        "backoff_retries",
-        "can_read_configs",
-        "config",
-        "config_state",
-        "config_store",
-        "connector_config_updates",
-        "connector_target_state_changes",
-        "fenced_from_config_topic",
-        "forward_requests",
-        "generation",
-        "interrupted",
-        "is_ready",
-        "key_expiration_ms",
-        "logger_levels",
-        "member",
-        "needs_reconfig_rebalance",
-        "offset_store",
-        "outbox",
-        "pending_restart_requests",
-        "plugins",
-        "poll_timeout_stage",
-        "protocol_version",
-        "queue",
-        "random_bytes",
-        "rebalance_resolved",
-        "requests",
-        "running_assignment",
-        "scheduled_rebalance_ms",
-        "session_key",
-        "stage",
-        "status_store",
-        "statuses",
-        "stopping",
-        "task_config_updates",
-        "tasks_to_restart",
-        "threads",
-        "work",
-    )
 
     member: GroupMember
     """The group membership; set once, by the herder that listens to it."""
@@ -452,8 +387,6 @@ class HerderState:
 
 class OneThread:
     """An executor with one thread: jobs run one after another."""
-
-    __slots__ = ("_is_running", "_jobs", "_threads")
 
     def __init__(self, threads: Threads) -> None:
         self._threads = threads

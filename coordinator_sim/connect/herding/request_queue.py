@@ -56,8 +56,6 @@ class QueuedRequest:
 class RequestQueue:
     """The herder's queue."""
 
-    __slots__ = ("_heap", "_sequence")
-
     def __init__(self) -> None:
         self._heap: list[QueuedRequest] = []
         self._sequence = 0

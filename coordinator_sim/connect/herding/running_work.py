@@ -91,22 +91,6 @@ class WorkerConnector:
         listener: Listener of statuses.
     """
 
-    __slots__ = (
-        "_change",
-        "_config",
-        "_connector",
-        "_has_thread",
-        "_listener",
-        "_outbox",
-        "_target_state",
-        "_threads",
-        "cancelled",
-        "is_held",
-        "state",
-        "stopped",
-        "stopping",
-    )
-
     def __init__(
         self,
         connector: str,
@@ -279,16 +263,6 @@ class RunningWork:
         listener: Listener of statuses.
         task_shutdown_graceful_timeout_ms: Time limit for all tasks of one call to stop.
     """
-
-    __slots__ = (
-        "_graceful_timeout_ms",
-        "_listener",
-        "_outbox",
-        "_plugins",
-        "_threads",
-        "connectors",
-        "tasks",
-    )
 
     def __init__(
         self,

@@ -98,18 +98,6 @@ class WorkerTask:
         stopped: Done when the task's thread has ended (shutdownLatch).
     """
 
-    __slots__ = (
-        "_listener",
-        "_outbox",
-        "_phase",
-        "_target_state",
-        "_threads",
-        "cancelled",
-        "spec",
-        "stopped",
-        "stopping",
-    )
-
     def __init__(
         self,
         spec: TaskSpec,

@@ -102,8 +102,6 @@ class LineReader:
         buffer_units: Initial size of the buffer, in Java chars.
     """
 
-    __slots__ = ("_batch_size", "_buffer", "_decoder", "_position", "_unread", "buffer_units")
-
     def __init__(
         self,
         position: int | None,

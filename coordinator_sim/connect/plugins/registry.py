@@ -182,8 +182,6 @@ class Plugins:
         found: Plugins that the scan found, in any order; a class may be at several locations.
     """
 
-    __slots__ = ("_aliases", "_by_class", "found")
-
     def __init__(self, found: Iterable[Plugin]) -> None:
         self.found: tuple[Plugin, ...] = tuple(sorted(found, key=Plugin.sort_key))
         self._by_class: dict[str, Plugin] = {}

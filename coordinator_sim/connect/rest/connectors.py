@@ -45,8 +45,6 @@ class ConnectorsResource:
         tracking: Whether active topics are tracked.
     """
 
-    __slots__ = ("_handler", "_plugins", "_tracking", "_url")
-
     def __init__(
         self,
         handler: RequestHandler,

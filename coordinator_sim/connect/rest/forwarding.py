@@ -112,8 +112,6 @@ class RequestHandler:
         outbox: The outbox of this worker.
     """
 
-    __slots__ = ("_outbox", "herder")
-
     def __init__(self, herder: RestHerder, outbox: Outbox) -> None:
         self.herder = herder
         self._outbox = outbox

@@ -29,8 +29,6 @@ class InternalResource:
         handler: Waits for the herder, which checks the signatures.
     """
 
-    __slots__ = ("_handler",)
-
     def __init__(self, handler: RequestHandler) -> None:
         self._handler = handler
 

@@ -28,8 +28,6 @@ class InternalRequests:
         signature_algorithm: `inter.worker.signature.algorithm`.
     """
 
-    __slots__ = ("_outbox", "_signature_algorithm")
-
     def __init__(self, outbox: Outbox, signature_algorithm: str = "HmacSHA256") -> None:
         self._outbox = outbox
         self._signature_algorithm = signature_algorithm

@@ -82,8 +82,6 @@ class RestServer:
         loggers: The worker's loggers.
     """
 
-    __slots__ = ("_admin_routes", "_cluster_levels", "_loggers", "_outbox", "_routes", "_settings")
-
     def __init__(self, settings: RestSettings, outbox: Outbox, loggers: Loggers) -> None:
         self._settings = settings
         self._outbox = outbox

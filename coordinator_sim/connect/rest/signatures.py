@@ -54,8 +54,6 @@ class RequestSignature:
         mac: MAC in the header.
     """
 
-    __slots__ = ("_body", "_mac", "key_algorithm")
-
     def __init__(self, body: bytes, key_algorithm: str, mac: bytes) -> None:
         self._body = body
         self.key_algorithm = key_algorithm

@@ -105,8 +105,6 @@ class ConfigDef:
         keys: The definitions; a later one replaces an earlier one of the same name.
     """
 
-    __slots__ = ("keys",)
-
     def __init__(self, keys: Iterable[ConfigKey] = ()) -> None:
         self.keys: dict[str, ConfigKey] = {key.name: key for key in keys}
 

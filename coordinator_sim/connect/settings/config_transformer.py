@@ -29,8 +29,6 @@ class ConfigTransformer:
         providers: Providers by the names that references use.
     """
 
-    __slots__ = ("_providers",)
-
     def __init__(self, providers: Mapping[str, Provider]) -> None:
         self._providers = providers
 

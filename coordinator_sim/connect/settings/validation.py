@@ -87,8 +87,6 @@ class InstalledPlugins:
         providers: Providers of values that settings of connectors refer to.
     """
 
-    __slots__ = ("_missed", "_overrides", "_transformer", "plugins")
-
     def __init__(
         self,
         plugins: Plugins,

@@ -69,8 +69,6 @@ class ConfigStore:
             `exactly.once.source.support` is disabled.
     """
 
-    __slots__ = ("_has_privileges", "_log", "_outbox", "_table", "_transactional_id")
-
     def __init__(
         self,
         outbox: Outbox,

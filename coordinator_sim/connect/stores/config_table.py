@@ -70,24 +70,6 @@ class ConfigTable:
         listener: Listener of records once `is_started`.
     """
 
-    __slots__ = (
-        "_applied",
-        "_capacity",
-        "_connectors",
-        "_deferred",
-        "_generations",
-        "_inconsistent",
-        "_offset",
-        "_pending_fencing",
-        "_session_key",
-        "_target_states",
-        "_task_configs",
-        "_task_count_records",
-        "_task_counts",
-        "is_started",
-        "listener",
-    )
-
     def __init__(self) -> None:
         self.listener: ConfigListener | None = None
         self.is_started = False

@@ -53,8 +53,6 @@ class OffsetStore:
         record_count: Records read so far, including those of runs.
     """
 
-    __slots__ = ("_data", "_log", "_outbox", "_partitions", "_spawn", "record_count")
-
     def __init__(self, outbox: Outbox, spawn: Spawn, *, topic: InternalTopic) -> None:
         self._outbox = outbox
         self._spawn = spawn

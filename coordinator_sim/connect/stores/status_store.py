@@ -60,19 +60,6 @@ class StatusStore:
         with_version: Whether statuses carry the plugin's version, as from 4.0 on.
     """
 
-    __slots__ = (
-        "_changed",
-        "_connectors",
-        "_generation",
-        "_log",
-        "_sent",
-        "_spawn",
-        "_stopped",
-        "_tasks",
-        "_topics",
-        "_with_version",
-    )
-
     def __init__(
         self, outbox: Outbox, spawn: Spawn, *, topic: InternalTopic, with_version: bool = True
     ) -> None:

@@ -83,24 +83,6 @@ class TopicLog:
         consumed: Takes each record, on the thread that polls.
     """
 
-    __slots__ = (
-        "_arrived",
-        "_by_consumer",
-        "_callbacks",
-        "_consumed",
-        "_fetched",
-        "_finished",
-        "_outbox",
-        "_positions",
-        "_produced",
-        "_spawn",
-        "_stop_requested",
-        "_thread",
-        "_topic",
-        "_woken_up",
-        "partition_count",
-    )
-
     def __init__(
         self, outbox: Outbox, spawn: Spawn, *, topic: InternalTopic, consumed: Consumed
     ) -> None:

@@ -16,8 +16,6 @@ class LoopClock:
         loop: The loop that calls back.
     """
 
-    __slots__ = ("_loop", "_origin_us")
-
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._origin_us = time.time_ns() // 1_000 - int(loop.time() * _US_PER_S)
