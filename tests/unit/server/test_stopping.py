@@ -8,12 +8,12 @@ import pytest
 
 BUSY = """
 import asyncio
-from coordinator_sim.server import stopping
+from coordinator_sim.server import serving
 
-stopping.BUSY_S = stopping.ENDING_S = 0.5
+serving.BUSY_S = serving.ENDING_S = 0.5
 
 async def main():
-    with stopping.stopped_by_signals() as stopped:
+    with serving.stopped_by_signals() as stopped:
         print("here", flush=True)
         {work}
 
