@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from coordinator_sim.coordinator.epoch_group import EpochGroup
 from coordinator_sim.coordinator.expiry import RemoveGroups, tombstones_of
-from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.inspection import by_partition
 from coordinator_sim.coordinator.offset_records import offset_tombstones
+from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.refusals import operation_error
 from coordinator_sim.coordinator.runtime import (
     Effect,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from coordinator_sim.coordinator.epoch_group import EpochGroup
-from coordinator_sim.coordinator.group_table import AnyGroup
+from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.kafka.errors import ErrorCode
 
 ResponseT = TypeVar("ResponseT")

@@ -13,8 +13,8 @@ from typing import Final
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.group import Group, is_consumer
-from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
+from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.refusals import NOT_LED
 from coordinator_sim.coordinator.runtime import Effect, Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup

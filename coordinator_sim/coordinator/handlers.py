@@ -13,9 +13,8 @@ from coordinator_sim.coordinator.consumer.classic_members import heartbeat_to_co
 from coordinator_sim.coordinator.consumer.heartbeat import handle_consumer_heartbeat
 from coordinator_sim.coordinator.contract import DeletedTopic
 from coordinator_sim.coordinator.fetch import FetchGroup
-from coordinator_sim.coordinator.java_loading import JavaTakeover
 from coordinator_sim.coordinator.join import handle_join
-from coordinator_sim.coordinator.loading import Takeover
+from coordinator_sim.coordinator.loading import JavaTakeover, Takeover
 from coordinator_sim.coordinator.membership import handle_heartbeat, handle_leave
 from coordinator_sim.coordinator.offset_deletion import delete_topics, handle_offset_delete
 from coordinator_sim.coordinator.offsets import fetch_group, handle_commit

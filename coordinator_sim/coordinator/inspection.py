@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from coordinator_sim.coordinator.common.timeline import LATEST
 from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.group_table import AnyGroup
+from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.runtime import (
     Partition,
     PartitionState,

@@ -1,31 +1,31 @@
 """Taking over a partition of `__consumer_offsets`, and giving it up.
 
 What survives a failover is exactly what a replay of the partition gives. What only one of Kafka's
-coordinators does here is a `Takeover`: `java_loading` has Java's, `scala.loading` Scala's.
+coordinators does here is a `Takeover`: `JavaTakeover` is Java's, `scala.loading` has Scala's.
 
-Source: kafka trunk, GroupMetadataManager.replay, onLoaded and onUnloaded;
+Source: kafka trunk, GroupCoordinatorShard.onLoaded; GroupMetadataManager.replay and onUnloaded;
 OffsetMetadataManager.replay; CoordinatorRuntime.CoordinatorContext.unload.
 """
 
 from collections.abc import Container
 from typing import Protocol
 
-from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
 from coordinator_sim.coordinator.epoch_timers import start_timers_of
 from coordinator_sim.coordinator.epoch_tracing import (
     trace_group_loaded,
     trace_group_unloaded,
 )
-from coordinator_sim.coordinator.expiry import expiry_key
-from coordinator_sim.coordinator.gauges import gauge_key
+from coordinator_sim.coordinator.expiry import arm_expiry, expiry_key
+from coordinator_sim.coordinator.gauges import arm_gauge, gauge_key
 from coordinator_sim.coordinator.group import Group, Member, subscriptions_of
-from coordinator_sim.coordinator.group_table import AnyGroup
 from coordinator_sim.coordinator.join_phase import (
     OwnSession,
     complete_join_of,
     prepare_rebalance,
     start_session,
 )
+from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets
 from coordinator_sim.coordinator.scala.transactions import forget_producers
@@ -80,6 +80,38 @@ class Takeover(Protocol):
     def groups_closed(self, runtime: Runtime, partition: Partition) -> None:
         """All groups are dead: see to the timers that their end has armed."""
         ...
+
+
+class JavaTakeover:
+    """A table of groups for each partition, which comes and goes with the log."""
+
+    def groups_to_open(self, _runtime: Runtime, partition: Partition) -> list[str]:
+        """The groups in the order of their table; their offsets are in the partition's."""
+        return partition.group_ids()
+
+    def start_timers(self, runtime: Runtime, partition: Partition) -> None:
+        """Each partition has an expiry and a gauge timer."""
+        arm_expiry(runtime, partition)
+        arm_gauge(runtime, partition)
+
+    def end_writes(self, runtime: Runtime, partition: Partition) -> None:
+        """Every write fails, and its follow-up may have armed timers again.
+
+        QUIRK: timers armed in an unload run on, whoever leads the partition by then, and find a
+        Dead group.
+        Source: CoordinatorContext.unload cancels the timers before it fails the writes.
+        """
+        runtime.fail_writes(partition, ErrorCode.NOT_COORDINATOR)
+        for timer in group_timers(runtime, partition):
+            name = TimerKey(TimerKind.ORPHAN, timer.key.group_id, str(timer.arm_seq))
+            runtime.timers.rename(timer, name)
+
+    def groups_to_close(self, _runtime: Runtime, partition: Partition) -> list[str]:
+        """The groups in the order of their table."""
+        return partition.group_ids()
+
+    def groups_closed(self, _runtime: Runtime, _partition: Partition) -> None:
+        """Timers armed meanwhile run on."""
 
 
 def replay_batch(runtime: Runtime, partition: Partition, batch: LogBatch) -> None:

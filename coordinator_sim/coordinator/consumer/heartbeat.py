@@ -537,7 +537,7 @@ def _group_of(
 ) -> ConsumerGroup | Refusal:
     """The group of a heartbeat; for one that joins a new group, which is dropped afterwards.
 
-    Replay of the records makes the group that stays (`GroupTable._persisted`).
+    Replay of the records makes the group that stays (`Partition._persisted`).
     A classic group gives way to it, and its offsets stay; `records` get what that takes.
 
     Source: getOrMaybeCreateConsumerGroup.
