@@ -14,10 +14,9 @@ JoinGroupResponseHandler, SyncGroupResponseHandler.
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Unpack
 
 from coordinator_sim.clients import exceptions
-from coordinator_sim.clients.backoff import Jitter
 from coordinator_sim.clients.config import GroupConfig
 from coordinator_sim.clients.effects import Closed, Effects
 from coordinator_sim.clients.exceptions import (
@@ -33,7 +32,7 @@ from coordinator_sim.clients.exceptions import (
 from coordinator_sim.clients.generation import Generation, MemberState
 from coordinator_sim.clients.heartbeat_thread import HeartbeatThread
 from coordinator_sim.clients.network import FOREVER, Future, PendingRequest, RequestKind
-from coordinator_sim.clients.port_core import POLLING, AppCall, Wait
+from coordinator_sim.clients.port_core import POLLING, AppCall, PortSetup, Wait
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.context import NO_GENERATION_ID
 from coordinator_sim.kafka.errors import ErrorCode
@@ -50,7 +49,6 @@ from coordinator_sim.messages.leave_group import (
     MemberIdentity,
 )
 from coordinator_sim.messages.metadata import MetadataResponse
-from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.messages.sync_group import (
     SyncGroupRequest,
@@ -72,8 +70,11 @@ _FATAL_JOIN_ERRORS: Final = (
 )
 
 
-class JoinGroup(HeartbeatThread):
-    """Takes the member from UNJOINED to STABLE, and back there after every rebalance."""
+class AbstractCoordinator(HeartbeatThread):
+    """A group member, from UNJOINED to STABLE and back there after every rebalance.
+
+    Subclasses define its protocols and how it uses an assignment.
+    """
 
     __slots__ = (
         "_active_deadline_ms",
@@ -83,18 +84,8 @@ class JoinGroup(HeartbeatThread):
         "_rejoin_reason",
     )
 
-    def __init__(
-        self,
-        config: GroupConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter,
-    ) -> None:
-        super().__init__(
-            config, client_id=client_id, group_id=group_id, bootstrap=bootstrap, jitter=jitter
-        )
+    def __init__(self, config: GroupConfig, **setup: Unpack[PortSetup]) -> None:
+        super().__init__(config, **setup)
         self._join_future: Future | None = None
         self._rejoin_needed = True
         self._rejoin_reason = ""
@@ -379,12 +370,6 @@ class JoinGroup(HeartbeatThread):
     @abstractmethod
     def _on_join_complete(self, generation: Generation, assignment: bytes, now_ms: int) -> None:
         """Adopt the assignment, then call `_join_completed` or end the call."""
-
-
-class AbstractCoordinator(JoinGroup):
-    """A group member; subclasses define its protocols and how it uses an assignment."""
-
-    __slots__ = ()
 
     # Leaving.
 

@@ -52,10 +52,54 @@ class _Adoption(NamedTuple):
     generation_id: int
 
 
-class ConsumerRebalance(ConsumerPositions):
-    """Implements the hooks of AbstractCoordinator for a consumer."""
+class ConsumerCoordinator(ConsumerPositions):
+    """The port of a consumer that subscribes to topics.
 
-    __slots__ = ("_auto_commit_future", "_join_prepare_deadline_ms")
+    Args:
+        config: Timeouts and switches.
+        client_id: Names the client in random choices; the broker sees the driver's id.
+        group_id: The group.
+        topics: The first subscription; empty to subscribe later.
+        assignors: Assignors in order of preference, with a rebalance protocol in common.
+        bootstrap: Brokers to ask first.
+        jitter: Source of random choices.
+
+    Raises:
+        ConfigError: no assignor, or assignors without a common rebalance protocol; or another
+            group protocol than the classic one.
+    """
+
+    __slots__ = (
+        "_auto_commit_future",
+        "_join_prepare_deadline_ms",
+    )
+
+    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
+        self,
+        config: ConsumerConfig,
+        *,
+        client_id: str,
+        group_id: str,
+        topics: Sequence[str],
+        assignors: Sequence[ConsumerAssignor],
+        bootstrap: tuple[Node, ...],
+        jitter: Jitter = NO_JITTER,
+    ) -> None:
+        if config.group_protocol != CLASSIC:
+            raise ConfigError(
+                f"group.protocol={config.group_protocol}: this consumer speaks the classic "
+                "protocol alone; simulate such a group by a scenario"
+            )
+        super().__init__(
+            config, client_id=client_id, group_id=group_id, bootstrap=bootstrap, jitter=jitter
+        )
+        self._init_commits()
+        self._init_subscription(config, tuple(assignors), select_rebalance_protocol(assignors))
+        self._init_leader()
+        self._init_positions()
+        self._init_rebalance()
+        if topics:
+            self._subscribe_topics(topics)
 
     def _init_rebalance(self) -> None:
         self._auto_commit_future: Future | None = None
@@ -225,53 +269,6 @@ class ConsumerRebalance(ConsumerPositions):
         if outcome != WAKEUP:
             self._drop(self.owned_partitions)
         self._leave_prepared(outcome, now_ms)
-
-
-class ConsumerCoordinator(ConsumerRebalance):
-    """The port of a consumer that subscribes to topics.
-
-    Args:
-        config: Timeouts and switches.
-        client_id: Names the client in random choices; the broker sees the driver's id.
-        group_id: The group.
-        topics: The first subscription; empty to subscribe later.
-        assignors: Assignors in order of preference, with a rebalance protocol in common.
-        bootstrap: Brokers to ask first.
-        jitter: Source of random choices.
-
-    Raises:
-        ConfigError: no assignor, or assignors without a common rebalance protocol; or another
-            group protocol than the classic one.
-    """
-
-    __slots__ = ()
-
-    def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
-        self,
-        config: ConsumerConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        topics: Sequence[str],
-        assignors: Sequence[ConsumerAssignor],
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter = NO_JITTER,
-    ) -> None:
-        if config.group_protocol != CLASSIC:
-            raise ConfigError(
-                f"group.protocol={config.group_protocol}: this consumer speaks the classic "
-                "protocol alone; simulate such a group by a scenario"
-            )
-        super().__init__(
-            config, client_id=client_id, group_id=group_id, bootstrap=bootstrap, jitter=jitter
-        )
-        self._init_commits()
-        self._init_subscription(config, tuple(assignors), select_rebalance_protocol(assignors))
-        self._init_leader()
-        self._init_positions()
-        self._init_rebalance()
-        if topics:
-            self._subscribe_topics(topics)
 
     # What the driver sees and tells.
 

@@ -38,14 +38,26 @@ from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.metadata import MetadataResponse
 
+_COOPERATIVE_STICKY: Final = "cooperative-sticky"
+_BUILT_IN: Final = ("range", "roundrobin", "sticky", _COOPERATIVE_STICKY)
+"""Assignors that assign only subscribed topics."""
 
-class ConsumerSubscription(OffsetCommits):
-    """The subscription, the assignment, and metadata about both."""
+SavedWait = tuple[Wait, int, Future | None, Continuation | None]
+"""The state of the application's blocked thread before the election."""
+
+
+class ConsumerLeader(OffsetCommits):
+    """The subscription, the assignment, and the leader's duties.
+
+    A leader computes all members' assignments, and watches all their topics.
+    """
 
     __slots__ = (
         "_assigned",
+        "_assignment_snapshot",
         "_assignors",
         "_consumer_config",
+        "_is_leader",
         "_joined_subscription",
         "_metadata_snapshot",
         "_metadata_snapshot_version",
@@ -152,20 +164,6 @@ class ConsumerSubscription(OffsetCommits):
             return
         self._follow_topics(look=self._subscriptions.match((*self._subscriptions.topics, *added)))
         self._joined_subscription = tuple(sorted(dict.fromkeys((*joined, *added))))
-
-
-_COOPERATIVE_STICKY: Final = "cooperative-sticky"
-_BUILT_IN: Final = ("range", "roundrobin", "sticky", _COOPERATIVE_STICKY)
-"""Assignors that assign only subscribed topics."""
-
-SavedWait = tuple[Wait, int, Future | None, Continuation | None]
-"""The state of the application's blocked thread before the election."""
-
-
-class ConsumerLeader(ConsumerSubscription):
-    """The leader's duties: compute all members' assignments, and watch all their topics."""
-
-    __slots__ = ("_assignment_snapshot", "_is_leader")
 
     def _init_leader(self) -> None:
         self._is_leader = False

@@ -13,9 +13,8 @@ FindCoordinatorResponseHandler, markCoordinatorUnknown.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Unpack
 
-from coordinator_sim.clients.backoff import Jitter
 from coordinator_sim.clients.config import GroupConfig
 from coordinator_sim.clients.effects import COORDINATOR_NODE_OFFSET, Effects
 from coordinator_sim.clients.exceptions import (
@@ -26,44 +25,49 @@ from coordinator_sim.clients.exceptions import (
 )
 from coordinator_sim.clients.generation import NO_GENERATION, Generation, MemberState
 from coordinator_sim.clients.network import FOREVER, Future, PendingRequest, RequestKind
-from coordinator_sim.clients.port_core import PortCore, Wait
+from coordinator_sim.clients.port_core import PortCore, PortSetup, Wait
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.messages.requests import Response
 
 ReadyContinuation = Callable[[bool, int], None]
 
 
-class Discovery(PortCore):
-    """Finds the coordinator, and keeps its connection."""
+_HEARTBEATING: Final = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+_NONE: Final = ErrorCode.NONE
+_NETWORK: Final = Wait.NETWORK
+_IGNORED_FUTURE: Final = Future()
+"""Shared future of all heartbeats: no code waits for them."""
+
+
+class HeartbeatThread(PortCore):
+    """Finds the coordinator, keeps the session alive, and leaves if polls stop."""
 
     __slots__ = (
+        "_beat",
+        "_beat_in_flight",
         "_coordinator",
         "_fatal_lookup_error",
+        "_heartbeat_attempts",
+        "_heartbeat_enabled",
+        "_heartbeat_failure",
+        "_heartbeat_started",
+        "_is_off_grid",
         "_lookup",
+        "_needs_join_prepare",
+        "_poll_deadline_ms",
         "_ready_attempts",
         "_ready_deadline_ms",
         "_ready_then",
         "_session_deadline_ms",
     )
 
-    def __init__(
-        self,
-        config: GroupConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter,
-    ) -> None:
-        super().__init__(
-            config, client_id=client_id, group_id=group_id, bootstrap=bootstrap, jitter=jitter
-        )
+    def __init__(self, config: GroupConfig, **setup: Unpack[PortSetup]) -> None:
+        super().__init__(config, **setup)
         self._coordinator: int | None = None
         self._lookup: Future | None = None
         self._fatal_lookup_error: str | None = None
@@ -71,6 +75,15 @@ class Discovery(PortCore):
         self._ready_attempts = 0
         self._ready_then: ReadyContinuation
         self._session_deadline_ms = FOREVER
+        self._heartbeat_started = False
+        self._heartbeat_enabled = False
+        self._heartbeat_failure: str | None = None
+        self._heartbeat_attempts = 0
+        self._is_off_grid = bool(config.heartbeat_interval_ms % max(config.retry_backoff_ms, 1))
+        self._poll_deadline_ms = FOREVER
+        self._beat: PendingRequest | None = None
+        self._beat_in_flight = False
+        self._needs_join_prepare = True
 
     @property
     def coordinator_node(self) -> int | None:
@@ -127,7 +140,7 @@ class Discovery(PortCore):
         self._net.try_connect(self._coordinator, now_ms)
         # A long outage must not count as silence of the new coordinator.
         self._session_deadline_ms = now_ms + self._config.session_timeout_ms
-        self._on_coordinator_found(now_ms)
+        self._schedule_heartbeat_thread()
         pending.future.complete()
 
     # ensureCoordinatorReady: one round is lookup, wait, and on failure backoff and metadata.
@@ -203,54 +216,6 @@ class Discovery(PortCore):
 
     def _ready_end(self, now_ms: int) -> None:
         self._ready_then(not self._coordinator_unknown(now_ms), now_ms)
-
-    def _on_coordinator_found(self, now_ms: int) -> None:
-        """Re-arm the heartbeat thread; called when the coordinator became known."""
-
-
-_HEARTBEATING: Final = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
-_NONE: Final = ErrorCode.NONE
-_NETWORK: Final = Wait.NETWORK
-_IGNORED_FUTURE: Final = Future()
-"""Shared future of all heartbeats: no code waits for them."""
-
-
-class HeartbeatThread(Discovery):
-    """Keeps the session alive, and leaves the group when the application stops polling."""
-
-    __slots__ = (
-        "_beat",
-        "_beat_in_flight",
-        "_heartbeat_attempts",
-        "_heartbeat_enabled",
-        "_heartbeat_failure",
-        "_heartbeat_started",
-        "_is_off_grid",
-        "_needs_join_prepare",
-        "_poll_deadline_ms",
-    )
-
-    def __init__(
-        self,
-        config: GroupConfig,
-        *,
-        client_id: str,
-        group_id: str,
-        bootstrap: tuple[Node, ...],
-        jitter: Jitter,
-    ) -> None:
-        super().__init__(
-            config, client_id=client_id, group_id=group_id, bootstrap=bootstrap, jitter=jitter
-        )
-        self._heartbeat_started = False
-        self._heartbeat_enabled = False
-        self._heartbeat_failure: str | None = None
-        self._heartbeat_attempts = 0
-        self._is_off_grid = bool(config.heartbeat_interval_ms % max(config.retry_backoff_ms, 1))
-        self._poll_deadline_ms = FOREVER
-        self._beat: PendingRequest | None = None
-        self._beat_in_flight = False
-        self._needs_join_prepare = True
 
     # State and generation change only here, so that the thread's view stays true.
 
@@ -381,9 +346,6 @@ class HeartbeatThread(Discovery):
         self._heartbeat_wake_ms = self._look_at_ms(
             min(self._heartbeat_due_ms, self._session_deadline_ms, self._poll_deadline_ms)
         )
-
-    def _on_coordinator_found(self, now_ms: int) -> None:  # noqa: ARG002 - Discovery's hook
-        self._schedule_heartbeat_thread()
 
     def _run_heartbeat_thread(self, now_ms: int) -> None:
         """Run one turn, in the order of HeartbeatThread.run."""

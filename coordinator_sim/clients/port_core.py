@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from enum import Enum, unique
-from typing import Final
+from typing import Final, TypedDict
 
 from coordinator_sim.clients.backoff import Jitter
 from coordinator_sim.clients.cluster_metadata import ClusterMetadata
@@ -78,6 +78,15 @@ class AppCall(Enum):
     UNSUBSCRIBE = "UNSUBSCRIBE"
     CLOSE = "CLOSE"
     CLOSED = "CLOSED"
+
+
+class PortSetup(TypedDict):
+    """Arguments of a port besides its configuration; its layers pass them down unchanged."""
+
+    client_id: str
+    group_id: str
+    bootstrap: tuple[Node, ...]
+    jitter: Jitter
 
 
 class PortCore(ABC):

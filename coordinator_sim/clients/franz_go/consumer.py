@@ -18,7 +18,6 @@ Source: franz-go 1.22, pkg/kgo/consumer_group.go, setupAssignedAndHeartbeat, hea
 assignRevokeSession, diffAssigned.
 """
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Final, Unpack
 
@@ -80,17 +79,46 @@ class Session:
     rejoin_why: str = ""
 
 
-class FranzGoSession(FranzGoOffsets):
-    """Runs sessions; the layers above begin them and continue after them."""
+_FIRST_JOIN: Final = "beginning to manage the group lifecycle"
+_AFTER_REBALANCE: Final = "rejoining from normal rebalance"
+_AFTER_ERROR: Final = "rejoining after we previously errored and backed off"
+_NEW_TOPICS: Final = (
+    "rejoining because there are more topics to consume, our interests have changed"
+)
+_NEW_PARTITIONS: Final = (
+    "rejoining because we are the leader and noticed some topics have new partitions"
+)
+_STALE_PLAN: Final = (
+    "instance group leader restarted and was reassigned old plan, our topic interests changed and "
+    "we must rejoin to force a rebalance"
+)
+_LEAVING: Final = "client leaving group per normal operation"
+_NO_GENERATION_USER_DATA: Final = bytes(4)
+"""User data of a sticky member without partitions and generation: only an empty list."""
+
+
+class FranzGoConsumer(FranzGoOffsets):
+    """The model of a franz-go group consumer of the classic protocol, with default options.
+
+    DEVIATION: the sticky assignors are Java's. franz-go's own may keep other partitions where
+    they are.
+    """
 
     __slots__ = (
         "_cooperative",
+        "_error_count",
+        "_is_backing_off",
+        "_is_leader",
         "_is_leaving",
+        "_is_managing",
+        "_join_why",
+        "_known_partition_counts",
         "_last_assigned",
         "_now_assigned",
         "_rejoin_is_owed",
         "_rejoin_why",
         "_session",
+        "_waiting_plan",
     )
 
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
@@ -102,6 +130,13 @@ class FranzGoSession(FranzGoOffsets):
         self._last_assigned: Partitions = ()
         self._rejoin_why: str | None = None
         self._rejoin_is_owed = False
+        self._is_managing = False
+        self._is_backing_off = False
+        self._is_leader = False
+        self._join_why = _FIRST_JOIN
+        self._error_count = 0
+        self._known_partition_counts: dict[str, int] = {}
+        self._waiting_plan: JoinGroupResponse | None = None
 
     @property
     def owned_partitions(self) -> tuple[TopicPartition, ...]:
@@ -291,63 +326,6 @@ class FranzGoSession(FranzGoOffsets):
         """End the session as if the group rebalanced; the first reason is kept."""
         if self._rejoin_why is None:
             self._rejoin_why = why
-
-    # What the parts above provide.
-
-    @abstractmethod
-    def _join_anew(self, why: str, now_ms: int) -> None: ...
-
-    @abstractmethod
-    def _manage_failed(self, now_ms: int) -> None: ...
-
-    @abstractmethod
-    def _leave(self, now_ms: int) -> None: ...
-
-
-_FIRST_JOIN: Final = "beginning to manage the group lifecycle"
-_AFTER_REBALANCE: Final = "rejoining from normal rebalance"
-_AFTER_ERROR: Final = "rejoining after we previously errored and backed off"
-_NEW_TOPICS: Final = (
-    "rejoining because there are more topics to consume, our interests have changed"
-)
-_NEW_PARTITIONS: Final = (
-    "rejoining because we are the leader and noticed some topics have new partitions"
-)
-_STALE_PLAN: Final = (
-    "instance group leader restarted and was reassigned old plan, our topic interests changed and "
-    "we must rejoin to force a rebalance"
-)
-_LEAVING: Final = "client leaving group per normal operation"
-_NO_GENERATION_USER_DATA: Final = bytes(4)
-"""User data of a sticky member without partitions and generation: only an empty list."""
-
-
-class FranzGoConsumer(FranzGoSession):
-    """The model of a franz-go group consumer of the classic protocol, with default options.
-
-    DEVIATION: the sticky assignors are Java's. franz-go's own may keep other partitions where
-    they are.
-    """
-
-    __slots__ = (
-        "_error_count",
-        "_is_backing_off",
-        "_is_leader",
-        "_is_managing",
-        "_join_why",
-        "_known_partition_counts",
-        "_waiting_plan",
-    )
-
-    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
-        super().__init__(config, **setup)
-        self._is_managing = False
-        self._is_backing_off = False
-        self._is_leader = False
-        self._join_why = _FIRST_JOIN
-        self._error_count = 0
-        self._known_partition_counts: dict[str, int] = {}
-        self._waiting_plan: JoinGroupResponse | None = None
 
     # The beginning, and what metadata says.
 

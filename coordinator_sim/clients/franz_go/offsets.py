@@ -85,17 +85,57 @@ class Question:
         self.try_count = 0
 
 
-class FranzGoRequests(BackgroundPort):
-    """Sends requests to the coordinator, and keeps the client's timers."""
+def _error_of(response: Response) -> ErrorCode:
+    """Return the top-level error of a response to the coordinator's APIs."""
+    match response:
+        case JoinGroupResponse() | SyncGroupResponse() | HeartbeatResponse() | LeaveGroupResponse():
+            return response.error_code
+        case OffsetFetchResponse():
+            return response.groups[0].error_code
+        case OffsetCommitResponse():
+            codes = [p.error_code for topic in response.topics for p in topic.partitions]
+            return next((code for code in codes if code is not ErrorCode.NONE), ErrorCode.NONE)
+        case _:
+            return ErrorCode.NONE
+
+
+_UNSTABLE_RETRY_MS: Final = 1_000
+_COMMIT_FAILURES: Final = (
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.REBALANCE_IN_PROGRESS,
+)
+
+CommitDone = Callable[[str | None, int], None]
+"""Called with the exception's name, None for success, and the instant."""
+
+
+@dataclass(slots=True)
+class Uncommitted:
+    """Offsets of one partition: position after polled records, ready to commit, committed."""
+
+    dirty: int = 0
+    head: int = 0
+    committed: int = 0
+
+
+class FranzGoOffsets(BackgroundPort):
+    """Requests to the coordinator, the client's timers, commits and committed offsets."""
 
     __slots__ = (
         "_asked",
         "_awaiting_coordinator",
         "_broken_nodes",
+        "_commit_is_owed",
+        "_commit_queue",
+        "_commits_in_flight",
+        "_is_joining",
         "_looks_up",
         "_lookup_tries",
+        "_sync_commit_count",
         "_timer_order",
         "_timers",
+        "_uncommitted",
         "_unread_nodes",
     )
 
@@ -110,6 +150,12 @@ class FranzGoRequests(BackgroundPort):
         self._timer_order = count()
         # Nodes from which an answer came that no request has read.
         self._unread_nodes: dict[int, None] = {}
+        self._uncommitted: dict[TopicPartition, Uncommitted] = {}
+        self._is_joining = False
+        self._commit_is_owed = False
+        self._commits_in_flight = 0
+        self._sync_commit_count = 0
+        self._commit_queue: list[tuple[dict[TopicPartition, int], CommitDone]] = []
 
     # Timers.
 
@@ -288,62 +334,6 @@ class FranzGoRequests(BackgroundPort):
 
     @abstractmethod
     def _on_metadata(self, response: MetadataResponse, now_ms: int) -> None: ...
-
-
-def _error_of(response: Response) -> ErrorCode:
-    """Return the top-level error of a response to the coordinator's APIs."""
-    match response:
-        case JoinGroupResponse() | SyncGroupResponse() | HeartbeatResponse() | LeaveGroupResponse():
-            return response.error_code
-        case OffsetFetchResponse():
-            return response.groups[0].error_code
-        case OffsetCommitResponse():
-            codes = [p.error_code for topic in response.topics for p in topic.partitions]
-            return next((code for code in codes if code is not ErrorCode.NONE), ErrorCode.NONE)
-        case _:
-            return ErrorCode.NONE
-
-
-_UNSTABLE_RETRY_MS: Final = 1_000
-_COMMIT_FAILURES: Final = (
-    ErrorCode.ILLEGAL_GENERATION,
-    ErrorCode.UNKNOWN_MEMBER_ID,
-    ErrorCode.REBALANCE_IN_PROGRESS,
-)
-
-CommitDone = Callable[[str | None, int], None]
-"""Called with the exception's name, None for success, and the instant."""
-
-
-@dataclass(slots=True)
-class Uncommitted:
-    """Offsets of one partition: position after polled records, ready to commit, committed."""
-
-    dirty: int = 0
-    head: int = 0
-    committed: int = 0
-
-
-class FranzGoOffsets(FranzGoRequests):
-    """Commits, and the lookup of committed offsets."""
-
-    __slots__ = (
-        "_commit_is_owed",
-        "_commit_queue",
-        "_commits_in_flight",
-        "_is_joining",
-        "_sync_commit_count",
-        "_uncommitted",
-    )
-
-    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
-        super().__init__(config, **setup)
-        self._uncommitted: dict[TopicPartition, Uncommitted] = {}
-        self._is_joining = False
-        self._commit_is_owed = False
-        self._commits_in_flight = 0
-        self._sync_commit_count = 0
-        self._commit_queue: list[tuple[dict[TopicPartition, int], CommitDone]] = []
 
     # What was polled.
 

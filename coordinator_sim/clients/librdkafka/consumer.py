@@ -8,7 +8,6 @@ Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_join, rd_kafka_cgrp_handl
 rd_kafka_cgrp_assignor_run, rd_kafka_cgrp_handle_SyncGroup.
 """
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final, Unpack
 
@@ -58,14 +57,26 @@ _JOIN_BACKOFF_MS: Final = 1_000
 _STICKY: Final = "cooperative-sticky"
 
 
-class LibrdkafkaJoining(LibrdkafkaCoordinator):
-    """Takes the member from INIT to its rebalance callback.
+def _assignment_blob(member: AssignorMember, partitions: Sequence[TopicPartition]) -> bytes:
+    """Encode a member's assignment, with the user data that the member sent.
+
+    Source: librdkafka 2.15, rdkafka_request.c, rd_kafka_group_MemberState_consumer_write.
+    """
+    assignment = ConsumerAssignment(
+        partitions=tuple(partitions), user_data=member.subscription.user_data
+    )
+    return encode_assignment(assignment, version=0)
+
+
+class LibrdkafkaConsumer(LibrdkafkaCoordinator):
+    """The model of a librdkafka consumer of the classic group protocol.
 
     DEVIATION: the cooperative-sticky assignor is Java's. librdkafka's own may leave other
     partitions where they are, but moves as many.
     """
 
     __slots__ = (
+        "_heartbeat_in_flight",
         "_join_interval",
         "_known_partition_counts",
         "_leader_members",
@@ -84,6 +95,7 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         self._known_partition_counts: dict[str, int] = {}
         self._wait_join: PendingRequest | None = None
         self._sync_in_flight: PendingRequest | None = None
+        self._heartbeat_in_flight = False
 
     # JoinGroup.
 
@@ -311,32 +323,6 @@ class LibrdkafkaJoining(LibrdkafkaCoordinator):
         waits = self._join_state is JoinState.WAIT_SYNC and not self._is_terminating
         if waits and isinstance(request, SyncGroupRequest):
             self._request_sync(request, now_ms)
-
-    # What the parts above provide.
-
-    @abstractmethod
-    def _send_heartbeat(self, now_ms: int) -> None: ...
-
-
-def _assignment_blob(member: AssignorMember, partitions: Sequence[TopicPartition]) -> bytes:
-    """Encode a member's assignment, with the user data that the member sent.
-
-    Source: librdkafka 2.15, rdkafka_request.c, rd_kafka_group_MemberState_consumer_write.
-    """
-    assignment = ConsumerAssignment(
-        partitions=tuple(partitions), user_data=member.subscription.user_data
-    )
-    return encode_assignment(assignment, version=0)
-
-
-class LibrdkafkaConsumer(LibrdkafkaJoining):
-    """The model of a librdkafka consumer of the classic group protocol."""
-
-    __slots__ = ("_heartbeat_in_flight",)
-
-    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
-        super().__init__(config, **setup)
-        self._heartbeat_in_flight = False
 
     def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
         """Drop an answer to no request; requests are found by their ids, in any order.

@@ -39,17 +39,33 @@ from coordinator_sim.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 
+_TICK_MS: Final = 1_000
+_POLL_CHECK_MS: Final = 500
+_QUERY_INTERVAL_MS: Final = 500
+_TRANSPORT_QUERY_INTERVAL_MS: Final = 1_000
+_RELAXED_QUERY_INTERVAL_MS: Final = 600_000
+"""Value of `coordinator.query.interval.ms`."""
+COORDINATOR_GONE: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-class LibrdkafkaAssignment(LibrdkafkaOffsets):
-    """The assignment of a librdkafka consumer."""
+
+class LibrdkafkaCoordinator(LibrdkafkaOffsets):
+    """The assignment; finds the coordinator and starts the work that is due."""
 
     __slots__ = (
+        "_auto_commit_due_ms",
         "_chosen_assignor",
         "_group_assignment",
+        "_heartbeat_interval",
         "_incremental_assignment",
         "_is_terminating",
+        "_last_poll_ms",
         "_leaves_on_unassign_done",
+        "_max_poll_exceeded",
+        "_poll_check_due_ms",
+        "_query_interval",
         "_rejoins_after_rebalance",
+        "_session_deadline_ms",
+        "_tick_due_ms",
         "_waits_for_leave",
     )
 
@@ -68,6 +84,14 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
         self._leaves_on_unassign_done = False
         self._waits_for_leave = False
         self._is_terminating = False
+        self._auto_commit_due_ms = FOREVER
+        self._heartbeat_interval = Interval()
+        self._last_poll_ms = 0
+        self._max_poll_exceeded = False
+        self._poll_check_due_ms = FOREVER
+        self._query_interval = Interval()
+        self._session_deadline_ms: int | None = None
+        self._tick_due_ms = FOREVER
 
     @property
     def join_state(self) -> JoinState:
@@ -292,44 +316,6 @@ class LibrdkafkaAssignment(LibrdkafkaOffsets):
 
     @abstractmethod
     def _maybe_leave(self, now_ms: int) -> bool: ...
-
-    @abstractmethod
-    def _watch_polls(self, now_ms: int) -> None: ...
-
-
-_TICK_MS: Final = 1_000
-_POLL_CHECK_MS: Final = 500
-_QUERY_INTERVAL_MS: Final = 500
-_TRANSPORT_QUERY_INTERVAL_MS: Final = 1_000
-_RELAXED_QUERY_INTERVAL_MS: Final = 600_000
-"""Value of `coordinator.query.interval.ms`."""
-COORDINATOR_GONE: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-
-class LibrdkafkaCoordinator(LibrdkafkaAssignment):
-    """Serves the group: finds the coordinator and starts the work that is due."""
-
-    __slots__ = (
-        "_auto_commit_due_ms",
-        "_heartbeat_interval",
-        "_last_poll_ms",
-        "_max_poll_exceeded",
-        "_poll_check_due_ms",
-        "_query_interval",
-        "_session_deadline_ms",
-        "_tick_due_ms",
-    )
-
-    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
-        super().__init__(config, **setup)
-        self._auto_commit_due_ms = FOREVER
-        self._heartbeat_interval = Interval()
-        self._last_poll_ms = 0
-        self._max_poll_exceeded = False
-        self._poll_check_due_ms = FOREVER
-        self._query_interval = Interval()
-        self._session_deadline_ms: int | None = None
-        self._tick_due_ms = FOREVER
 
     # The main thread's timers.
 

@@ -47,20 +47,75 @@ from coordinator_sim.messages.metadata import (
 )
 
 
-class LibrdkafkaTargets(LibrdkafkaCoordinator):
-    """Works towards the targets that the coordinator sends."""
+def _partitions_of(partitions: PartitionsById) -> dict[bytes, tuple[int, ...]]:
+    """Return partitions in a form in which equal sets are equal; a topic without any is left out.
+
+    Source: librdkafka 2.15, rdkafka_partition.c, rd_kafka_topic_partition_list_cmp.
+    """
+    return {topic_id: tuple(sorted(each)) for topic_id, each in partitions.items() if each}
+
+
+def told_partitions(partitions: PartitionsById) -> tuple[TopicPartitions, ...]:
+    """Return partitions as a heartbeat tells them, in the order in which they came."""
+    return tuple(TopicPartitions(topic_id, each) for topic_id, each in partitions.items())
+
+
+_EXPEDITED_BACKOFF_MS: Final = 1
+_ROUNDED_MS: Final = 1
+"""Source: librdkafka 2.15, rdkafka.c, rd_kafka_thread_main: waits are whole milliseconds."""
+_SCAN_MS: Final = 1_000
+"""Interval at which requests are looked at for timeouts. Source: rdkafka_broker.c."""
+_MAX_RETRIES: Final = 2
+"""Source: rdkafka_proto.h, RD_KAFKA_REQUEST_DEFAULT_RETRIES."""
+_LEAVES: Final = -1
+_LEAVES_TO_RETURN: Final = -2
+_REJOINS: Final = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH)
+_TEMPORARY: Final = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+)
+_IGNORED: Final = (
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.BROKER_NOT_AVAILABLE,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+)
+"""Errors without a consequence but a log line. Source: rdkafka_request.c, rd_kafka_err_action."""
+
+
+class LibrdkafkaHeartbeats(LibrdkafkaCoordinator):
+    """Sends ConsumerGroupHeartbeat, handles its answers, and works towards their targets."""
 
     __slots__ = (
+        "_beats_since_success",
         "_current",
+        "_heartbeat",
+        "_heartbeat_due_ms",
+        "_heartbeat_expires_ms",
+        "_heartbeat_interval_ms",
+        "_heartbeat_retry_count",
+        "_heartbeat_retry_due_ms",
+        "_is_heartbeat_in_flight",
+        "_is_rejoining",
         "_names_by_id",
         "_next_target",
         "_sends_ack",
+        "_sends_everything",
+        "_sends_subscription",
         "_target",
         "_target_queries",
+        "_topics_in_order",
         "_waits_for_ack",
+        "_wants_rejoin",
+        "_wants_subscription_sent",
     )
 
-    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+    def __init__(
+        self, config: ConsumerConfig, *, member_id: str, **setup: Unpack[ConsumerSetup]
+    ) -> None:
         super().__init__(config, **setup)
         self._current: PartitionsById = {}
         """What the coordinator knows that the member has."""
@@ -71,6 +126,23 @@ class LibrdkafkaTargets(LibrdkafkaCoordinator):
         self._target_queries: dict[int, None] = {}
         self._waits_for_ack = False
         self._sends_ack = False
+        self._member_id = member_id
+        self._topics_in_order = tuple(dict.fromkeys(setup["topics"]))
+        self._heartbeat: ConsumerGroupHeartbeatRequest | None = None
+        """The heartbeat in flight, or to be sent again."""
+        self._heartbeat_interval_ms = 0
+        """The coordinator's interval; 0 until its first answer."""
+        self._heartbeat_due_ms = FOREVER
+        self._heartbeat_expires_ms = FOREVER
+        self._heartbeat_retry_count = 0
+        self._heartbeat_retry_due_ms = FOREVER
+        self._is_heartbeat_in_flight = False
+        self._beats_since_success = 0
+        self._sends_everything = False
+        self._wants_subscription_sent = False
+        self._sends_subscription = False
+        self._wants_rejoin = False
+        self._is_rejoining = False
 
     def _take_target(self, assignment: Assignment) -> None:
         """Keep a target that is not the one known; it replaces one that still waits."""
@@ -174,88 +246,6 @@ class LibrdkafkaTargets(LibrdkafkaCoordinator):
         self._current = {}
         self._target = self._next_target = None
         self._waits_for_ack = self._sends_ack = False
-
-
-def _partitions_of(partitions: PartitionsById) -> dict[bytes, tuple[int, ...]]:
-    """Return partitions in a form in which equal sets are equal; a topic without any is left out.
-
-    Source: librdkafka 2.15, rdkafka_partition.c, rd_kafka_topic_partition_list_cmp.
-    """
-    return {topic_id: tuple(sorted(each)) for topic_id, each in partitions.items() if each}
-
-
-def told_partitions(partitions: PartitionsById) -> tuple[TopicPartitions, ...]:
-    """Return partitions as a heartbeat tells them, in the order in which they came."""
-    return tuple(TopicPartitions(topic_id, each) for topic_id, each in partitions.items())
-
-
-_EXPEDITED_BACKOFF_MS: Final = 1
-_ROUNDED_MS: Final = 1
-"""Source: librdkafka 2.15, rdkafka.c, rd_kafka_thread_main: waits are whole milliseconds."""
-_SCAN_MS: Final = 1_000
-"""Interval at which requests are looked at for timeouts. Source: rdkafka_broker.c."""
-_MAX_RETRIES: Final = 2
-"""Source: rdkafka_proto.h, RD_KAFKA_REQUEST_DEFAULT_RETRIES."""
-_LEAVES: Final = -1
-_LEAVES_TO_RETURN: Final = -2
-_REJOINS: Final = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH)
-_TEMPORARY: Final = (
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.REQUEST_TIMED_OUT,
-    ErrorCode.NOT_ENOUGH_REPLICAS,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-)
-_IGNORED: Final = (
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    ErrorCode.LEADER_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.BROKER_NOT_AVAILABLE,
-    ErrorCode.REPLICA_NOT_AVAILABLE,
-)
-"""Errors without a consequence but a log line. Source: rdkafka_request.c, rd_kafka_err_action."""
-
-
-class LibrdkafkaHeartbeats(LibrdkafkaTargets):
-    """Sends ConsumerGroupHeartbeat, and handles its answers."""
-
-    __slots__ = (
-        "_beats_since_success",
-        "_heartbeat",
-        "_heartbeat_due_ms",
-        "_heartbeat_expires_ms",
-        "_heartbeat_interval_ms",
-        "_heartbeat_retry_count",
-        "_heartbeat_retry_due_ms",
-        "_is_heartbeat_in_flight",
-        "_is_rejoining",
-        "_sends_everything",
-        "_sends_subscription",
-        "_topics_in_order",
-        "_wants_rejoin",
-        "_wants_subscription_sent",
-    )
-
-    def __init__(
-        self, config: ConsumerConfig, *, member_id: str, **setup: Unpack[ConsumerSetup]
-    ) -> None:
-        super().__init__(config, **setup)
-        self._member_id = member_id
-        self._topics_in_order = tuple(dict.fromkeys(setup["topics"]))
-        self._heartbeat: ConsumerGroupHeartbeatRequest | None = None
-        """The heartbeat in flight, or to be sent again."""
-        self._heartbeat_interval_ms = 0
-        """The coordinator's interval; 0 until its first answer."""
-        self._heartbeat_due_ms = FOREVER
-        self._heartbeat_expires_ms = FOREVER
-        self._heartbeat_retry_count = 0
-        self._heartbeat_retry_due_ms = FOREVER
-        self._is_heartbeat_in_flight = False
-        self._beats_since_success = 0
-        self._sends_everything = False
-        self._wants_subscription_sent = False
-        self._sends_subscription = False
-        self._wants_rejoin = False
-        self._is_rejoining = False
 
     # The timers.
 
