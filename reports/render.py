@@ -1,6 +1,14 @@
-"""Renders the collected rows of a report as one self-contained HTML page."""
+"""Renders the collected rows of a report as one self-contained HTML page.
 
-from collections.abc import Mapping, Sequence
+Tables of the page about costs: by day, by deploy, and storms of rebalances.
+
+Rows of what an import read, and of the clocks of its sources, as the page shows them.
+"""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -11,19 +19,395 @@ from coordinator_sim_reports.charts.heatmap import density_chart
 from coordinator_sim_reports.charts.svg import RowName
 from coordinator_sim_reports.charts.timeline import Block, axis_of, timeline_chart
 from coordinator_sim_reports.comparison import comparison_blocks
-from coordinator_sim_reports.cost_rows import cost_tables
 from coordinator_sim_reports.environment import page_environment
-from coordinator_sim_reports.fault_rows import fault_rows
 from coordinator_sim_reports.figures import reasons_chart
-from coordinator_sim_reports.finding_rows import finding_rows
+from coordinator_sim_reports.formats import (
+    format_count,
+    format_duration,
+    format_seconds,
+    format_share,
+)
 from coordinator_sim_reports.group_sections import group_anchors, group_sections, source_lines
-from coordinator_sim_reports.group_table import group_key, group_table
+from coordinator_sim_reports.group_table import Cell, Column, cell_of, group_key, group_table
 from coordinator_sim_reports.page_rows import ReportRows
 from coordinator_sim_reports.run_labels import RunLabel, are_beside, choice_of, run_labels
-from coordinator_sim_reports.side_by_side import shared_groups
-from coordinator_sim_reports.source_rows import skew_rows, source_rows
 
 Row = Mapping[str, Any]
+
+_UNKNOWN: Final = ""
+_MS: Final = 1_000
+"""Microseconds of a millisecond."""
+
+
+def source_rows(rows: Sequence[Row], labels: Mapping[str, RunLabel]) -> list[dict[str, Any]]:
+    """Return a row for each kind of source of each run.
+
+    Args:
+        rows: Rows of `selection.source_kinds`.
+        labels: Labels of the runs, by trace id.
+    """
+    told = []
+    for row in rows:
+        concerned = row["parsed"] + row["known"] + row["unparsed"]
+        skipped = row["skipped_bytes"]
+        told.append(
+            {
+                **row,
+                "run_name": labels[row["trace_id"]].name,
+                "understood": 1 - row["unparsed"] / concerned if concerned else None,
+                "coverage": 1 - row["missing_offsets"] / row["offsets"] if row["offsets"] else None,
+                "skipped": _UNKNOWN if skipped is None else f"{format_count(skipped)} B",
+            }
+        )
+    return sorted(told, key=lambda row: row["run_name"])
+
+
+def skew_rows(rows: Sequence[Row], labels: Mapping[str, RunLabel]) -> list[dict[str, Any]]:
+    """Return a row for each pair of sources of each run.
+
+    Args:
+        rows: Rows of the table `clock_skews`.
+        labels: Labels of the runs, by trace id.
+    """
+    told = [
+        {
+            **row,
+            "run_name": labels[row["trace_id"]].name,
+            "shown": _apart(row),
+            "widest": _shown(row["widest_us"]),
+        }
+        for row in rows
+    ]
+    return sorted(told, key=lambda row: row["run_name"])
+
+
+def _apart(row: Row) -> str:
+    median_us = row["median_us"]
+    if not median_us:
+        return f"as that of {row['first_source']}"
+    side = "after" if median_us > 0 else "before"
+    return f"{_shown(abs(median_us))} {side} that of {row['first_source']}"
+
+
+def _shown(duration_us: int) -> str:
+    """Return a distance of clocks: those of one host differ by less than a millisecond."""
+    return format_duration(duration_us / _MS) if duration_us >= _MS else f"{duration_us / _MS} ms"
+
+
+def shared_groups(
+    groups: Sequence[Row], reasons: Sequence[Row], labels: Mapping[str, RunLabel]
+) -> list[dict[str, Any]]:
+    """Return the groups that several runs have under one name, in order of their names.
+
+    Args:
+        groups: Rows of `groups`.
+        reasons: Rows of `reasons`.
+        labels: Labels of the runs by trace id, in the order of the page.
+
+    Returns:
+        A row per such name with `group_id` and `runs`: for each run that has the group the row of
+        `groups` with `run_name`, `longest_ms`, null where no rebalance is finished, and
+        `reason_counts`, most frequent first.
+    """
+    order = {trace_id: number for number, trace_id in enumerate(labels)}
+    by_group: dict[tuple[str, ...], list[Row]] = {}
+    for reason in sorted(reasons, key=lambda row: (-row["count"], row["reason"])):
+        by_group.setdefault(_group_key(reason), []).append(reason)
+    by_name: dict[str, list[dict[str, Any]]] = {}
+    for group in sorted(groups, key=lambda row: (row["group_id"], order[row["trace_id"]])):
+        own = by_group.get(_group_key(group), [])
+        finished = [row["max_ms"] for row in own if row["max_ms"] is not None]
+        by_name.setdefault(group["group_id"], []).append(
+            {
+                **group,
+                "run_name": labels[group["trace_id"]].name,
+                "longest_ms": max(finished, default=None),
+                "reason_counts": {row["reason"]: row["count"] for row in own},
+            }
+        )
+    return [
+        {"group_id": name, "runs": runs}
+        for name, runs in by_name.items()
+        if len({row["trace_id"] for row in runs}) > 1
+    ]
+
+
+def _group_key(row: Row) -> tuple[str, ...]:
+    return (row["trace_id"], row["cluster_id"], row["group_id"])
+
+
+_NO_SETTING: Final = "not computed: no replay can try the change"
+
+
+def finding_rows(
+    findings: Sequence[Row],
+    labels: Mapping[str, RunLabel],
+    anchors: Mapping[tuple[str, ...], str],
+) -> list[dict[str, Any]]:
+    """Return the findings as the page shows them, in the order given.
+
+    Args:
+        findings: Rows of the table `findings`.
+        labels: Labels of the runs by trace id.
+        anchors: Anchor of each group's section, by its key.
+
+    Returns:
+        Rows with `title` (the kind in words), `what`, `change`, `assumes`, `group_id`, `run_name`,
+        `anchor` of the group's section (empty for none), `rebalances`, `cost`, `saves` (null where
+        it is not computed), `command` (the one that computes it; null where there is none),
+        `why_not`, `basis`, `confidence` and `lines`.
+    """
+    return [
+        {
+            "title": row["kind"].replace("-", " "),
+            "what": row["what"],
+            "change": row["change"],
+            "assumes": list(row["assumes"] or ()),
+            "setting": row["setting"],
+            "group_id": row["group_id"],
+            "run_name": labels[row["trace_id"]].name,
+            "anchor": anchors.get(group_key(row), ""),
+            "rebalances": format_count(row["rebalances"]),
+            "cost": f"{format_seconds(row['cost_s'])} {row['cost_unit']}",
+            "cost_s": row["cost_s"],
+            "saves": _saves(row),
+            "command": _command(row, labels[row["trace_id"]]),
+            "why_not": _NO_SETTING,
+            "basis": row["basis"],
+            "confidence": format_share(row["confidence"]),
+            "lines": source_lines(row["source_refs"] or ()),
+        }
+        for row in findings
+    ]
+
+
+def _saves(row: Row) -> str | None:
+    if row["saves_s"] is None:
+        return None
+    more = row["more_rebalances"] or 0
+    other = f", with {more} rebalance{'s' if more > 1 else ''} more" if more > 0 else ""
+    return f"{format_seconds(row['saves_s'])} of {format_seconds(row['cost_s'])}{other}"
+
+
+def _command(row: Row, label: RunLabel) -> str | None:
+    """Return the command that computes what a change would save; null where it is known."""
+    if row["saves_s"] is not None or row["setting"] is None:
+        return None
+    parts = ["coordinator-sim", "replay", label.path]
+    return shlex.join([*parts, "--group", row["group_id"], "--set", row["setting"]])
+
+
+def fault_rows(
+    windows: Sequence[Row], effects: Sequence[Row], labels: Mapping[str, RunLabel]
+) -> list[dict[str, Any]]:
+    """Return the windows in order of time, one after another the same window of several runs.
+
+    The n-th window of a name in one run is the same as the n-th of that name in another.
+
+    Args:
+        windows: Rows of `fault_windows`.
+        effects: Rows of `window_effects` with `ownership_quality`, in the order of the page.
+        labels: Labels of the runs by trace id, in the order of the page.
+
+    Returns:
+        Rows with `name`, `kind` (the class of a task, else empty), `run_name`, `when`, `date`,
+        `length_ms`, `is_ended`; `effects` of the window; `is_first` of those that are the same
+        window.
+    """
+    by_window: dict[tuple[object, ...], list[Row]] = {}
+    for effect in effects:
+        by_window.setdefault(_window_key(effect), []).append(effect)
+    numbered = _numbered(windows)
+    first_us: dict[tuple[str, int], int] = {}
+    for same, window in numbered:
+        start_us = _start_us(window, labels)
+        first_us[same] = min(start_us, first_us.get(same, start_us))
+    order = {trace_id: number for number, trace_id in enumerate(labels)}
+    numbered.sort(key=lambda each: (first_us[each[0]], each[0], order[each[1]["trace_id"]]))
+    rows: list[dict[str, Any]] = []
+    told: tuple[str, int] | None = None
+    for same, window in numbered:
+        label = labels[window["trace_id"]]
+        rows.append(
+            {
+                "name": window["name"],
+                "kind": window["kind"] or "" if window["task"] is not None else "",
+                "run_name": label.name,
+                "when": label.when(window["from_us"]),
+                "date": label.date(window["from_us"]),
+                "length_ms": (window["to_us"] - window["from_us"]) / 1000,
+                "is_ended": window["is_ended"],
+                "effects": by_window.get(_window_key(window), []),
+                "is_first": same != told,
+            }
+        )
+        told = same
+    return rows
+
+
+def _numbered(windows: Sequence[Row]) -> list[tuple[tuple[str, int], Row]]:
+    """Return windows with their name, and their number among those of that name in their run."""
+    counts: dict[tuple[str, str], int] = {}
+    numbered = []
+    for window in sorted(windows, key=lambda each: each["window_no"]):
+        own = (window["trace_id"], window["name"])
+        counts[own] = counts.get(own, 0) + 1
+        numbered.append(((window["name"], counts[own]), window))
+    return numbered
+
+
+def _start_us(window: Row, labels: Mapping[str, RunLabel]) -> int:
+    start_us: int = window["from_us"] - (labels[window["trace_id"]].origin_us or 0)
+    return start_us
+
+
+def _window_key(row: Row) -> tuple[object, ...]:
+    return (row["trace_id"], row["cluster_id"], row["window_no"])
+
+
+_STOPPED: Final = "stopped_quality"
+_FIGURES: Final = (
+    Column("rebalances", "rebalances", format_count),
+    Column("rebalancing_s", "rebalancing (s)", format_seconds),
+    Column(
+        "paused_s",
+        "paused (member·s)",
+        format_seconds,
+        _STOPPED,
+        "members that had given up everything, until their next assignment",
+    ),
+    Column("stopped_s", "stopped (s)", format_seconds, _STOPPED, "nobody owned anything"),
+    Column(
+        "unowned_s",
+        "unowned (partition·s)",
+        format_seconds,
+        meaning="time without an owner, summed over resources",
+    ),
+    Column("moved", "moved", format_count),
+    Column("voluntary", "owner stayed", format_count, meaning="moved although the owner stayed"),
+    Column("needless", "needless", format_count, meaning="beyond the fewest for a balanced result"),
+    Column("reprocessed", "read again", format_count, meaning="records"),
+)
+_EPOCH: Final = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A cell that names a row: text, the number to sort by, and the anchor that it leads to."""
+
+    text: str
+    value: float | None = None
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """A table of costs.
+
+    Args:
+        names: Headings of the cells that name a row.
+        columns: Columns of figures that some row knows.
+        unknown: Headings of the columns that none knows.
+        rows: Pairs of names and figures.
+        total: Rows that there are, of which the costliest are shown.
+    """
+
+    title: str
+    names: Sequence[str]
+    columns: Sequence[Column]
+    unknown: Sequence[str]
+    rows: Sequence[tuple[Sequence[Name], Sequence[Cell]]]
+    total: int
+
+
+def cost_tables(
+    costs: Sequence[Row],
+    storms: Sequence[Row],
+    labels: Mapping[str, RunLabel],
+    anchors: Mapping[tuple[str, ...], str],
+) -> list[CostTable]:
+    """Return the tables of costs; one without rows is absent.
+
+    Args:
+        costs: Rows of the table `costs`.
+        storms: Rows of the table `storms`.
+        labels: Labels of the runs by trace id.
+        anchors: Anchor of each group's section, by its key.
+    """
+
+    def group(row: Row) -> Name:
+        return Name(row["group_id"], anchor=anchors.get(group_key(row), ""))
+
+    def run(row: Row) -> Name:
+        return Name(labels[row["trace_id"]].name)
+
+    def since(row: Row) -> Name:
+        return Name(labels[row["trace_id"]].when(row["first_us"]), row["first_us"])
+
+    days = [row for row in costs if row["scope"] == "day"]
+    deploys = [row for row in costs if row["scope"] == "deploy"]
+    found = (
+        _table("By day", ("day", "run"), days, lambda row: [_day(row, labels), run(row)]),
+        _table(
+            "By deploy",
+            ("group", "run", "deploy", "from"),
+            deploys,
+            lambda row: [
+                group(row),
+                run(row),
+                Name(str(row["deploy_no"]), row["deploy_no"]),
+                since(row),
+            ],
+        ),
+        _table(
+            "Storms and loops",
+            ("group", "run", "kind", "from", "lasted", "members", "the first"),
+            storms,
+            lambda row: [group(row), run(row), Name(row["kind"]), since(row), *_storm(row)],
+        ),
+    )
+    return [table for table in found if table.rows]
+
+
+def _table(
+    title: str, names: Sequence[str], rows: Sequence[Row], named: Callable[[Row], Sequence[Name]]
+) -> CostTable:
+    told = {each.name: any(row[each.name] is not None for row in rows) for each in _FIGURES}
+    columns = [each for each in _FIGURES if told[each.name]]
+    full = [{**row, _STOPPED: _quality(row)} for row in rows]
+    return CostTable(
+        title=title,
+        names=names,
+        columns=columns,
+        unknown=[each.title for each in _FIGURES if not told[each.name]],
+        rows=[(named(row), [cell_of(row, each) for each in columns]) for row in full],
+        total=max((row["of_rows"] for row in rows), default=0),
+    )
+
+
+def _quality(row: Row) -> str:
+    """Return how sure pauses and standstill are: without assignments they are upper bounds."""
+    is_whole = row["unowned_s"] is not None and row["assigned"] == row["rebalances"]
+    return "exact" if is_whole else "bound"
+
+
+def _day(row: Row, labels: Mapping[str, RunLabel]) -> Name:
+    """Return a day: its date, or of a simulation, which has no calendar, its number."""
+    number = date.fromisoformat(row["day"]).toordinal()
+    if labels[row["trace_id"]].is_simulated:
+        return Name(f"day {number - _EPOCH.toordinal() + 1}", number)
+    return Name(row["day"], number)
+
+
+def _storm(row: Row) -> list[Name]:
+    lasted_s = (row["last_us"] - row["first_us"]) / 1_000_000
+    who = f" by {row['trigger_client']}" if row["trigger_client"] else ""
+    return [
+        Name(f"{format_seconds(lasted_s)} s", lasted_s),
+        Name(format_count(row["members"]), row["members"]),
+        Name(f"#{row['first_no']}, {row['trigger']}{who}"),
+    ]
+
 
 _SUMMED: Final = (
     *("events", "unparsed", "clock_regressions", "ghost_generations"),

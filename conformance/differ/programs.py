@@ -2,26 +2,40 @@
 
 The next command may build on the answers of the last ones, which the caller passes to `learn`. One
 seed gives one program, as long as the answers are the same.
+
+Draws requests of administrators: DescribeGroups, ListGroups, DeleteGroups.
+
+Draws requests of classic members where groups change their type.
+
+Subscriptions and assignments are those of consumers, with slips; members report what their
+SyncGroups gave them. Ids of consumer members appear in classic requests, and the other way round.
 """
 
-from collections.abc import Callable, Iterable
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.profiles import PROFILES
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.messages.embedded.consumer_protocol import (
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from coordinator_sim.messages.embedded.contents import ConsumerAssignment, Subscription
 from coordinator_sim_conformance.differ import (
-    admin_requests,
     broker_events,
     consumer_requests,
     membership,
-    migration_requests,
     offset_requests,
     share_requests,
     streams_records,
     streams_requests,
 )
-from coordinator_sim_conformance.differ.memory import Memory
+from coordinator_sim_conformance.differ.memory import INSTANCES, Memory
 from coordinator_sim_conformance.differ.references import Reference
 from coordinator_sim_conformance.differ.share_state_programs import (
     SHARE_STATE,
@@ -30,6 +44,177 @@ from coordinator_sim_conformance.differ.share_state_programs import (
 
 Json = dict[str, Any]
 Call = tuple[str, int, Json]
+
+_SUBSCRIPTIONS: Final = (
+    *(("t",),) * 5,
+    *(("t", "u"),) * 4,
+    ("u",),
+    ("u", "v"),
+    ("nope",),
+    ("t", "nope"),
+    (),
+)
+_BLOBS: Final = ("", "00", "ffff00000000ffffffff", "0000", "00000000000100", "0001", "0003000000")
+"""Bytes that are no subscription, and no assignment."""
+_TURN: Final = 40
+"""Commands of one turn of a program."""
+_PARTITION_COUNTS: Final = {"t": 4, "u": 6, "v": 6}
+
+
+def join(memory: Memory) -> Call:
+    """Draw a JoinGroup of a consumer."""
+    api, version, data = membership.join(memory)
+    group_id = data["groupId"]
+    if memory.chance(0.04):
+        data["memberId"] = memory.pick((*memory.consumers.of(group_id), "m1"))
+    if version >= 5 and data["memberId"] == "" and memory.consumers.has_static:
+        data["groupInstanceId"] = memory.pick((None, *INSTANCES))
+    if data.get("rebalanceTimeoutMs") == 0:
+        # A Kafka that waits 0 ms loops for ever over static members.
+        data["rebalanceTimeoutMs"] = 1
+    subscription = _subscription(memory, data["memberId"])
+    blob = encode_subscription(subscription, memory.pick((0, 1, 1, 2, 3)))
+    # QUIRK: a name that is cut short stops a classic group of Kafka's for good, so none is.
+    least = len(encode_subscription(subscription, 0))
+    for protocol in data["protocols"]:
+        sent = blob if memory.chance(0.98) else _broken(memory, blob, least)
+        protocol["metadata"] = b64encode(sent).decode()
+    return api, version, data
+
+
+def sync(memory: Memory) -> Call:
+    """Draw a SyncGroup; a leader's brings assignments of consumers."""
+    api, version, data = membership.sync(memory)
+    entries = data["assignments"]
+    places = [
+        TopicPartition(topic, index)
+        for topic, count in _PARTITION_COUNTS.items()
+        for index in range(count)
+        if topic == "t" or memory.chance(0.5)
+    ]
+    memory.random.shuffle(places)
+    is_broken = memory.chance(0.04)
+    for number, entry in enumerate(entries):
+        own = tuple(places[number :: len(entries)])
+        if memory.chance(0.03):
+            own = (*own, TopicPartition("nope", 0), *places[:1])
+        user_data = b"own" if memory.chance(0.01) else None
+        blob = encode_assignment(
+            ConsumerAssignment(partitions=own, user_data=user_data), memory.pick((0, 1, 2, 3))
+        )
+        sent = _broken(memory, blob, 0) if is_broken else blob
+        entry["assignment"] = b64encode(sent).decode()
+    return api, version, data
+
+
+def heartbeat(memory: Memory) -> Call:
+    """Draw a ConsumerGroupHeartbeat, sometimes of a member that was a classic one.
+
+    In every other turn of a program consumer members mostly leave, and classic ones come instead.
+    """
+    if memory.number // _TURN % 2 and memory.chance(0.6):
+        return _leave(memory) or join(memory)
+    api, version, data = consumer_requests.heartbeat(memory)
+    group = memory.groups.get(data["groupId"])
+    if group is not None and group.members and memory.chance(0.08):
+        data["memberId"] = memory.pick(list(group.members))
+        if memory.chance(0.4):
+            data["memberEpoch"] = group.members[data["memberId"]]
+    return api, version, data
+
+
+def _leave(memory: Memory) -> Call | None:
+    """Draw a heartbeat by which a consumer member leaves; None if none is known."""
+    group_id = memory.group_id()
+    members = memory.consumers.of(group_id)
+    if not members:
+        return None
+    member_id = memory.pick(list(members))
+    data = consumer_requests.fields(group_id, member_id, memory.pick((-1, -1, -1, -2)))
+    data["instanceId"] = members[member_id].instance
+    return "ConsumerGroupHeartbeat", 1, data
+
+
+def learn(memory: Memory, api: str, request: Json, data: Json) -> None:
+    """Learn from a SyncGroup what a classic member was given."""
+    if api != "SyncGroup" or data.get("errorCode") != 0:
+        return
+    try:
+        given = decode_assignment(b64decode(data["assignment"]))
+    except WireFormatError:
+        return
+    memory.consumers.classic_owned[request["memberId"]] = given.partitions
+
+
+def _subscription(memory: Memory, member_id: str) -> Subscription:
+    """The subscription of a member, which owns what it was given, some of that, or nothing."""
+    owned = memory.consumers.classic_owned.get(member_id, ())
+    kind = memory.random.random()
+    if kind < 0.4:
+        owned = ()
+    elif kind < 0.6:
+        owned = tuple(place for place in owned if memory.chance(0.5))
+    return Subscription(
+        topics=memory.pick(_SUBSCRIPTIONS),
+        owned_partitions=owned,
+        generation_id=memory.pick((-1, 1)),
+        rack_id=memory.pick((None, None, "", "r1")),
+    )
+
+
+def _broken(memory: Memory, blob: bytes, least: int) -> bytes:
+    """Bytes that cannot be read, or a blob that is cut short behind `least` bytes."""
+    if memory.chance(0.5) or least >= len(blob):
+        return bytes.fromhex(memory.pick(_BLOBS))
+    return blob[: memory.random.randrange(least, len(blob))]
+
+
+_STATES: Final = (
+    "Stable",
+    "stable",
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "AwaitingSync",
+    "Dead",
+    "Assigning",
+    "no such state",
+)
+_TYPES: Final = ("classic", "Classic", "consumer", "share", "no such type")
+
+
+def describe(memory: Memory) -> Call:
+    """Draw a DescribeGroups, sometimes with a repeated name."""
+    version = memory.version("DescribeGroups")
+    names = _names(memory, (1, 1, 2, 4))
+    data: Json = {"groups": names}
+    if version >= 3:
+        data["includeAuthorizedOperations"] = False
+    return "DescribeGroups", version, data
+
+
+def _names(memory: Memory, counts: Sequence[int]) -> list[str]:
+    """Draw as many names of groups as one of the counts says."""
+    drawn = memory.random.choices((*memory.fetchable, ""), k=memory.pick(counts))
+    return [memory.own_group(name, memory.fetchable[0]) for name in drawn]
+
+
+def list_groups(memory: Memory) -> Call:
+    """Draw a ListGroups with filters of states and types, where the version has them."""
+    version = memory.version("ListGroups")
+    data: Json = {}
+    if version >= 4:
+        data["statesFilter"] = memory.random.choices(_STATES, k=memory.pick((0, 0, 1, 2)))
+    if version >= 5:
+        data["typesFilter"] = memory.random.choices(_TYPES, k=memory.pick((0, 0, 1, 2)))
+    return "ListGroups", version, data
+
+
+def delete_groups(memory: Memory) -> Call:
+    """Draw a DeleteGroups, sometimes with a repeated name."""
+    names = _names(memory, (1, 1, 2, 3))
+    return "DeleteGroups", memory.version("DeleteGroups"), {"groupsNames": names}
+
 
 _REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
     "JoinGroup": (0.32, membership.join),
@@ -40,9 +225,9 @@ _REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
     "OffsetFetch": (0.06, offset_requests.fetch),
     "TxnOffsetCommit": (0.04, offset_requests.commit_in_transaction),
     "OffsetDelete": (0.02, offset_requests.delete),
-    "DescribeGroups": (0.05, admin_requests.describe),
-    "ListGroups": (0.02, admin_requests.list_groups),
-    "DeleteGroups": (0.02, admin_requests.delete_groups),
+    "DescribeGroups": (0.05, describe),
+    "ListGroups": (0.02, list_groups),
+    "DeleteGroups": (0.02, delete_groups),
 }
 """Weight of each request, and its function."""
 
@@ -53,9 +238,9 @@ _CONSUMER_REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
     "OffsetFetch": (0.05, consumer_requests.fetch),
     "TxnOffsetCommit": (0.02, offset_requests.commit_in_transaction),
     "OffsetDelete": (0.02, offset_requests.delete),
-    "DescribeGroups": (0.02, admin_requests.describe),
-    "ListGroups": (0.02, admin_requests.list_groups),
-    "DeleteGroups": (0.02, admin_requests.delete_groups),
+    "DescribeGroups": (0.02, describe),
+    "ListGroups": (0.02, list_groups),
+    "DeleteGroups": (0.02, delete_groups),
     "JoinGroup": (0.03, membership.join),
     "SyncGroup": (0.01, membership.sync),
     "Heartbeat": (0.02, membership.heartbeat),
@@ -65,9 +250,9 @@ _CONSUMER_REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
 
 _MIGRATION_REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
     **_CONSUMER_REQUESTS,
-    "ConsumerGroupHeartbeat": (0.34, migration_requests.heartbeat),
-    "JoinGroup": (0.19, migration_requests.join),
-    "SyncGroup": (0.10, migration_requests.sync),
+    "ConsumerGroupHeartbeat": (0.34, heartbeat),
+    "JoinGroup": (0.19, join),
+    "SyncGroup": (0.10, sync),
     "Heartbeat": (0.08, membership.heartbeat),
     "LeaveGroup": (0.05, membership.leave),
 }
@@ -84,9 +269,9 @@ _SHARE_REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
     "OffsetFetch": (0.02, consumer_requests.fetch),
     "TxnOffsetCommit": (0.01, offset_requests.commit_in_transaction),
     "OffsetDelete": (0.01, offset_requests.delete),
-    "DescribeGroups": (0.02, admin_requests.describe),
-    "ListGroups": (0.02, admin_requests.list_groups),
-    "DeleteGroups": (0.05, admin_requests.delete_groups),
+    "DescribeGroups": (0.02, describe),
+    "ListGroups": (0.02, list_groups),
+    "DeleteGroups": (0.05, delete_groups),
     "JoinGroup": (0.02, membership.join),
     "SyncGroup": (0.01, membership.sync),
     "Heartbeat": (0.01, membership.heartbeat),
@@ -100,9 +285,9 @@ _STREAMS_REQUESTS: Final[dict[str, tuple[float, Callable[[Memory], Call]]]] = {
     "OffsetFetch": (0.04, streams_requests.fetch),
     "TxnOffsetCommit": (0.02, offset_requests.commit_in_transaction),
     "OffsetDelete": (0.02, offset_requests.delete),
-    "DescribeGroups": (0.01, admin_requests.describe),
+    "DescribeGroups": (0.01, describe),
     "ListGroups": (0.02, streams_requests.list_groups),
-    "DeleteGroups": (0.02, admin_requests.delete_groups),
+    "DeleteGroups": (0.02, delete_groups),
     "JoinGroup": (0.02, membership.join),
     "SyncGroup": (0.01, membership.sync),
     "Heartbeat": (0.01, membership.heartbeat),
@@ -412,7 +597,7 @@ class Program:
                 if asked[0] == "ShareGroupHeartbeat":
                     self._memory.shares.learn(asked[1], reply["data"])
                 self._memory.learn(*asked, reply["data"])
-                migration_requests.learn(self._memory, *asked, reply["data"])
+                learn(self._memory, *asked, reply["data"])
 
 
 def program_of(

@@ -1,17 +1,24 @@
 """One client's connection as it is watched: requests and replies matched, read and judged.
 
 Without sockets: bytes in, bytes out. Whatever is not understood is passed on as it is.
+
+Frames as bodies in Kafka's JSON, by kio; what it cannot read is not judged.
+
+Cuts a byte stream into frames; large frames that no rule reads are relayed in pieces.
 """
 
 import struct
 from collections import deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
+from kio.serial import entity_reader
+from kio.serial.errors import SerialError
 from msgspec import Struct
 
-from coordinator_sim.errors import DataError
+from coordinator_sim.errors import DataError, UnsupportedVersion, WireFormatError
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.codec.compiler import response_reader
 from coordinator_sim_conformance.proxy import rules
 from coordinator_sim_conformance.proxy.addresses import (
     REPLACED,
@@ -20,15 +27,119 @@ from coordinator_sim_conformance.proxy.addresses import (
     with_addresses,
 )
 from coordinator_sim_conformance.proxy.exchanges import Exchange, Flag, flag
-from coordinator_sim_conformance.proxy.judging import Judge
-from coordinator_sim_conformance.proxy.reading import (
-    FIRST_VERSION,
-    NAMES,
-    read_reply,
-    read_request,
-)
-from coordinator_sim_conformance.proxy.streams import LENGTH_BYTES, Frames, Piece
+from coordinator_sim_conformance.proxy.judging import WATCHED, Judge
 from coordinator_sim_conformance.targets.target import MalformedAnswer
+from coordinator_sim_conformance.wire.frames import answer_of
+from coordinator_sim_conformance.wire.kio_bodies import Json, entity_type, number_of, to_json
+
+LENGTH_BYTES: Final = 4
+_LONGEST: Final = 1 << 28
+"""Bytes of a frame; a length above is none of Kafka's, TLS for example."""
+
+
+class Piece(Struct, frozen=True):
+    """Bytes of a frame, with its length in front where it begins.
+
+    Args:
+        data: The bytes.
+        head: The first bytes behind the length; empty where the frame began before.
+        frame: The whole frame without its length, if it was wanted.
+    """
+
+    data: bytes
+    head: bytes
+    frame: bytes | None = None
+
+
+class Frames:
+    """Cuts what comes into frames.
+
+    Args:
+        head_bytes: How much of a frame is needed to know what it is.
+        is_wanted: Whether a frame with that head is looked into, and comes whole; asked often.
+    """
+
+    def __init__(self, head_bytes: int, is_wanted: Callable[[bytes], bool]) -> None:
+        self._head_bytes = head_bytes
+        self._is_wanted = is_wanted
+        self._held = bytearray()
+        self._passing = 0
+
+    def released(self) -> bytes:
+        """Return the bytes of an unfinished frame, which are no longer held."""
+        return self._taken(len(self._held))
+
+    def feed(self, data: bytes) -> Iterator[Piece]:
+        """Yield what can go on.
+
+        Raises:
+            DataError: the bytes are no frames.
+        """
+        self._held += data
+        while self._held:
+            if self._passing:
+                taken = self._taken(min(self._passing, len(self._held)))
+                self._passing -= len(taken)
+                yield Piece(taken, b"")
+                continue
+            if len(self._held) < LENGTH_BYTES + self._head_bytes:
+                return
+            length = int.from_bytes(self._held[:LENGTH_BYTES], "big", signed=True)
+            if not self._head_bytes <= length <= _LONGEST:
+                raise DataError(f"a frame of {length} bytes")
+            head = bytes(self._held[LENGTH_BYTES : LENGTH_BYTES + self._head_bytes])
+            if not self._is_wanted(head):
+                self._passing = LENGTH_BYTES + length
+                taken = self._taken(min(self._passing, len(self._held)))
+                self._passing -= len(taken)
+                yield Piece(taken, head)
+            elif len(self._held) < LENGTH_BYTES + length:
+                return
+            else:
+                taken = self._taken(LENGTH_BYTES + length)
+                yield Piece(taken, head, taken[LENGTH_BYTES:])
+
+    def _taken(self, size: int) -> bytes:
+        taken = bytes(self._held[:size])
+        del self._held[:size]
+        return taken
+
+
+NAMES: Final = {number_of(name): name for name in WATCHED}
+"""Number -> Kafka's name of the APIs that are judged."""
+FIRST_VERSION: Final = {number_of("OffsetCommit"): 1, number_of("OffsetFetch"): 1}
+"""Version 0 of these is about offsets outside the group's log."""
+
+
+def read_request(api: str, version: int, frame: bytes) -> tuple[str, Json] | None:
+    """Return client id and body of a request; None where kio cannot read it."""
+    try:
+        kind: Any = entity_type(api, version, "Request")
+        header, start = entity_reader(kind.__header_schema__)(frame, 0)
+        entity, _ = entity_reader(kind)(frame, start)
+    except (UnsupportedVersion, SerialError, IndexError, ValueError, TypeError, OverflowError):
+        return None
+    return header.client_id or "", to_json(entity)
+
+
+def read_reply(api: str, version: int, frame: bytes) -> Json | None:
+    """Return the body of a reply; None where kio alone cannot read it.
+
+    Raises:
+        MalformedAnswer: it is no reply of that version, as two codecs say.
+    """
+    correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+    try:
+        return answer_of(api, version, frame, correlation_id=correlation_id)
+    except UnsupportedVersion:
+        return None
+    except MalformedAnswer:
+        try:
+            response_reader(ApiKey(number_of(api)), version)(frame)
+        except WireFormatError as broken:
+            raise MalformedAnswer(f"{api} {version} is malformed: {broken}") from None
+        return None
+
 
 _HEAD: Final = struct.Struct(">hhi")
 _SHORT: Final = struct.Struct(">h")

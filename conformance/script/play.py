@@ -25,6 +25,16 @@ without `|` may answer anything. An answer names the fields that matter. `--` en
 `log` compares the records appended since, in order. `[S]`, `[LS]`, `[2.8 3.9]` in front of a line
 keep it for these families or profiles. Times are milliseconds. `requests`, `consumer_requests` and
 `broker` hold the commands.
+
+Script commands of consumer groups (KIP-848): heartbeats, descriptions.
+
+Each takes the words after its name; its docstring shows its form in a script. Partitions and
+epochs are written as in `consumer_answers`.
+
+Script commands about records: producing them, transactions, settings of a group.
+
+Each takes the words after its name; its docstring shows its form in a script. A script that uses
+them begins with `broker records=yes`.
 """
 
 from collections.abc import Callable
@@ -34,18 +44,258 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, DataError
+from coordinator_sim.log.format.record_batches import NO_ID, RecordBatch, encode_record_batch
+from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim_conformance.requirements import RELEASES, Level, Requirement, family_of
 from coordinator_sim_conformance.script import (
+    bodies,
     broker,
-    consumer_requests,
-    record_requests,
     requests,
     share_requests,
     streams_requests,
 )
+from coordinator_sim_conformance.script.answers import Words
 from coordinator_sim_conformance.script.comparing import names_of, options_of
-from coordinator_sim_conformance.script.stage import BREAKS, CaseBroken, CaseFailed, Stage
-from coordinator_sim_conformance.targets.target import MalformedAnswer, Outcome, Target, Unsupported
+from coordinator_sim_conformance.script.consumer_blobs import partitions_of
+from coordinator_sim_conformance.script.stage import BREAKS, Actor, CaseBroken, CaseFailed, Stage
+from coordinator_sim_conformance.targets.target import (
+    Capability,
+    Json,
+    MalformedAnswer,
+    Outcome,
+    Target,
+    Unsupported,
+)
+
+_PRODUCE: Final = 11
+"""The newest version in which a transaction's partitions are added by a request of their own."""
+_ADD_PARTITIONS: Final = 3
+_END: Final = 3
+_INIT_PRODUCER: Final = 4
+_CONFIGURE: Final = 1
+_GROUP_RESOURCE: Final = 32
+_OF_TRANSACTIONS: Final = 1
+_TIMEOUT_MS: Final = 10_000
+_TRIES: Final = 40
+_PAUSE_MS: Final = 250
+_TIMELESS_MS: Final = -1
+"""A timestamp that no broker finds too old or too new."""
+
+
+def configure(stage: Stage, words: list[str]) -> Outcome:
+    """`configure share.auto.offset.reset=earliest`: settings of the script's group."""
+    stage.ready()
+    changes = [
+        {"name": name, "configOperation": 0, "value": value}
+        for name, value in options_of(words).items()
+    ]
+    resource = {
+        "resourceType": _GROUP_RESOURCE,
+        "resourceName": stage.group,
+        "configs": changes,
+    }
+    data: Json = {"resources": [resource], "validateOnly": False}
+    return stage.answered(stage.call("configure", "IncrementalAlterConfigs", _CONFIGURE, data, {}))
+
+
+def produce(stage: Stage, words: list[str]) -> Outcome:
+    """`produce foo-0 5 [by=P]`: a batch of 5 records, of producer P in its transaction."""
+    stage.ready()
+    (place, count), options = names_of(words), options_of(words)
+    topic, _, partition = place.rpartition("-")
+    writer = stage.actor(options["by"]) if "by" in options else Actor()
+    batch = _batch(writer, place, int(count))
+    entry = {"index": int(partition), "records": bodies.text(batch)}
+    data: Json = {
+        "transactionalId": options.get("by"),
+        "acks": -1,
+        "timeoutMs": _TIMEOUT_MS,
+        "topicData": [{"name": topic, "partitionData": [entry]}],
+    }
+    return stage.answered(stage.call("produce", "Produce", _PRODUCE, data, options))
+
+
+def _batch(writer: Actor, place: str, count: int) -> bytes:
+    """Return a batch; that of a producer in a transaction continues its sequence."""
+    producer_id, epoch = writer.producer
+    sequence = NO_ID
+    if producer_id >= 0:
+        sequence = writer.sequences.get(place, 0)
+        writer.sequences[place] = sequence + count
+    records = tuple(
+        Record(offset=index, timestamp_ms=_TIMELESS_MS, key=None, value=b"%d" % index)
+        for index in range(count)
+    )
+    return encode_record_batch(
+        RecordBatch(
+            base_offset=0,
+            last_offset=count - 1,
+            records=records,
+            base_timestamp_ms=_TIMELESS_MS,
+            max_timestamp_ms=_TIMELESS_MS,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=sequence,
+            transactional=producer_id >= 0,
+        )
+    )
+
+
+# -- transactions --------------------------------------------------------------------------
+
+
+def begin(stage: Stage, words: list[str]) -> None:
+    """`begin P`: the producer P gets its id, once there is a coordinator of transactions."""
+    (label,) = words
+    stage.ready()
+    writer = stage.actor(label)
+    find = bodies.find_coordinator(1, [label], _OF_TRANSACTIONS)
+    fields: Json = {
+        "transactionalId": label,
+        "transactionTimeoutMs": 60_000,
+        "producerId": -1,
+        "producerEpoch": -1,
+    }
+    for _ in range(_TRIES):
+        stage.observe(stage.call("find", "FindCoordinator", 1, find, {}))
+        stage.observe(stage.call(label, "InitProducerId", _INIT_PRODUCER, fields, {}))
+        stage.await_answers()
+        if writer.producer[0] >= 0:
+            return
+        stage.observe(stage.target.advance(_PAUSE_MS))
+    raise CaseBroken(f"no producer id for {label}", tuple(stage.transcript))
+
+
+def enlist(stage: Stage, words: list[str]) -> Outcome:
+    """`enlist P foo-0 foo-1`: AddPartitionsToTxn."""
+    label, *places = words
+    topics: dict[str, list[int]] = {}
+    for place in places:
+        topic, _, partition = place.rpartition("-")
+        topics.setdefault(topic, []).append(int(partition))
+    producer_id, epoch = stage.actor(label).producer
+    data: Json = {
+        "v3AndBelowTransactionalId": label,
+        "v3AndBelowProducerId": producer_id,
+        "v3AndBelowProducerEpoch": epoch,
+        "v3AndBelowTopics": [{"name": name, "partitions": each} for name, each in topics.items()],
+    }
+    return stage.answered(stage.call(label, "AddPartitionsToTxn", _ADD_PARTITIONS, data, {}))
+
+
+def end(stage: Stage, words: list[str]) -> Outcome:
+    """`end P COMMIT`, `end P ABORT`: EndTxn."""
+    label, how = words
+    producer_id, epoch = stage.actor(label).producer
+    data: Json = {
+        "transactionalId": label,
+        "producerId": producer_id,
+        "producerEpoch": epoch,
+        "committed": how == "COMMIT",
+    }
+    return stage.answered(stage.call(label, "EndTxn", _END, data, {}))
+
+
+_REBALANCE_TIMEOUT_MS: Final = 5_000
+_BLANK: Final = "  "
+_ROUNDS: Final = 3
+"""Heartbeats in which a member hears of its target, gives up what it must, and gets the rest."""
+
+
+def beat(stage: Stage, words: list[str]) -> Outcome:
+    """`beat A [full] [e= own= names= regex= rebalance= assignor= rack= i= id= v= on=]`.
+
+    A member joins at first, and later repeats the epoch it was told; it says all that there is to
+    say when it joins or with `full`, else what the command names. `own=all` reports what it was
+    told to have. `-` is null, `none` empty, `blank` a name of spaces.
+    """
+    options = options_of(words[1:])
+    actor = stage.actor(words[0])
+    if family_of(stage.profile) == "J":
+        _need_groups(stage)
+    epoch = stage.number(options.get("e", str(max(actor.generation_id, 0))))
+    says_all = epoch == 0 or "full" in names_of(words)
+    version = stage.version("ConsumerGroupHeartbeat", 1, options)
+    if "regex" in options:
+        version = 1
+    data = bodies.consumer_group_heartbeat(
+        version,
+        bodies.Identity(
+            group_id=stage.group,
+            member_id=_text(options.get("id", actor.member_id or words[0].partition(":")[0])) or "",
+            instance_id=_text(options["i"]) if "i" in options else actor.instance_id,
+            generation_id=epoch,
+        ),
+        subscription=(_names(actor, options, says_all=says_all), _text(options.get("regex", "-"))),
+        owned=_owned(stage, actor, options, epoch, says_all=says_all),
+        rebalance_timeout_ms=_timeout(options, says_all=says_all),
+        wishes=(_text(options.get("rack", "-")), _text(options.get("assignor", "-"))),
+    )
+    return stage.call(words[0], "ConsumerGroupHeartbeat", version, data, options)
+
+
+def _need_groups(stage: Stage) -> None:
+    """Continue only if the broker of the script has consumer groups and tells ids of topics.
+
+    Raises:
+        Unsupported: it does not.
+    """
+    stage.ready()
+    stage.need(Capability.CONSUMER_GROUPS)
+    stage.learn_topics()
+
+
+def _text(word: str) -> str | None:
+    if word == "-":
+        return None
+    return {"none": "", "blank": _BLANK}.get(word, word)
+
+
+def _timeout(options: Words, *, says_all: bool) -> int:
+    return int(options.get("rebalance", _REBALANCE_TIMEOUT_MS if says_all else -1))
+
+
+def _names(actor: Actor, options: Words, *, says_all: bool) -> list[str] | None:
+    """Return the topics that a member names: its own wherever it says all but an expression."""
+    if "names" in options:
+        word = options["names"]
+        if word == "-":
+            return None
+        actor.names = () if word == "none" else tuple(word.split(","))
+        return list(actor.names)
+    return list(actor.names) if says_all and "regex" not in options else None
+
+
+def _owned(
+    stage: Stage, actor: Actor, options: Words, epoch: int, *, says_all: bool
+) -> dict[str, list[int]] | None:
+    """Return the partitions that a member reports: none when it joins."""
+    word = options.get("own", "none" if epoch == 0 else "all" if says_all else "-")
+    if word == "-":
+        return None
+    found = partitions_of(actor.holds if word == "all" else word)
+    return {stage.topic_id(topic): partitions for topic, partitions in found.items()}
+
+
+def settled(stage: Stage, words: list[str]) -> None:
+    """`settled A B:i2 [names= assignor=]`: members join, and heartbeat until nothing changes."""
+    options = [word for word in words if "=" in word]
+    stage.ready()
+    labels = names_of(words)
+    for label in labels:
+        stage.observe(beat(stage, [label, *options]))
+    for _ in range(_ROUNDS):
+        for label in labels:
+            stage.observe(beat(stage, [label.partition(":")[0], "own=all"]))
+
+
+def inspect(stage: Stage, words: list[str]) -> Outcome:
+    """`inspect [g1 g2] [v=1]`: a ConsumerGroupDescribe of the script's group, or of others."""
+    _need_groups(stage)
+    options = options_of(words)
+    version = stage.version("ConsumerGroupDescribe", 1, options)
+    data = bodies.describe_new_groups(names_of(words) or [stage.group])
+    return stage.call("inspect", "ConsumerGroupDescribe", version, data, options)
 
 
 class Case(Struct, frozen=True):
@@ -150,8 +400,8 @@ _ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
     "list": requests.list_groups,
     "delete": requests.delete_groups,
     "find": requests.find,
-    "beat": consumer_requests.beat,
-    "inspect": consumer_requests.inspect,
+    "beat": beat,
+    "inspect": inspect,
     "share": share_requests.share,
     "shares": share_requests.shares,
     "sharefetch": share_requests.sharefetch,
@@ -159,10 +409,10 @@ _ACTIONS: Final[dict[str, Callable[[Stage, list[str]], Outcome]]] = {
     "offsets": share_requests.offsets,
     "alter": share_requests.alter,
     "forget": share_requests.forget,
-    "configure": record_requests.configure,
-    "produce": record_requests.produce,
-    "enlist": record_requests.enlist,
-    "end": record_requests.end,
+    "configure": configure,
+    "produce": produce,
+    "enlist": enlist,
+    "end": end,
     "stream": streams_requests.stream,
     "streams": streams_requests.streams,
 }
@@ -171,9 +421,9 @@ _OTHERS: Final[dict[str, Callable[[Stage, list[str]], None]]] = {
     "group": broker.switch_group,
     "completing": broker.completing,
     "stable": broker.stable,
-    "settled": consumer_requests.settled,
+    "settled": settled,
     "sharing": share_requests.sharing,
-    "begin": record_requests.begin,
+    "begin": begin,
     "running": streams_requests.running,
     "state": broker.state,
     "log": broker.log,

@@ -43,8 +43,7 @@ from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.schema import ZERO_UUID
-from coordinator_sim_reports.offset_splits import ReadingTask, Span, read_task
-from coordinator_sim_reports.offsets import merged
+from coordinator_sim_reports.offsets import ReadingTask, Span, merged, read_task
 
 pytestmark = pytest.mark.property
 

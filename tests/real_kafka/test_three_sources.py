@@ -12,12 +12,13 @@ from coordinator_sim.replay.run import replay_run
 from coordinator_sim.replay.settings import parse_grid
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TraceEvent
-from coordinator_sim_conformance.real_kafka.group_story import (
+from coordinator_sim_conformance.real_kafka.three_sources import (
     DYNAMIC_GROUP,
     SESSION_MS,
     STATIC_GROUP,
+    Sources,
+    leave_sources,
 )
-from coordinator_sim_conformance.real_kafka.three_sources import Sources, leave_sources
 from tests.unit.ingest.runs_as_sources import Told, generations_in, read_again
 
 pytestmark = pytest.mark.real_kafka

@@ -11,7 +11,7 @@ from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.schema import plain, rows_of
 from coordinator_sim_reports.transforms.moves import moves
 from coordinator_sim_reports.transforms.rebalances import generations, group_events, rebalances
-from coordinator_sim_reports.transforms.stepping import stepping
+from coordinator_sim_reports.transforms.working import stepping
 from tests.reports.conftest import Frame
 from tests.unit.coordinator.consumer.test_consumer_trace import Told
 from tests.unit.coordinator.share import test_share_trace as share

@@ -18,9 +18,8 @@ from coordinator_sim.errors import ConfigError, CoordinatorSimError
 from coordinator_sim.sim.scenario import Scenario, scenario_to_json
 from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim_reports.grid import read_grid
-from coordinator_sim_reports.sweep_page import Scope, render_sweep
+from coordinator_sim_reports.sweep_page import Scope, render_sweep, scatter, strip
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, candidate_rows, candidates
-from coordinator_sim_reports.tradeoffs_chart import scatter, strip
 from coordinator_sim_reports.trials import Asked, simulate_trial, trials
 from coordinator_sim_scenarios.catalog import scenario_named
 from tests.own_assignors import own_assignors_forgotten

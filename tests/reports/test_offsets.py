@@ -14,8 +14,13 @@ from coordinator_sim.disk.last_offsets import read_last_offsets
 from coordinator_sim.disk.offsets_log import read_log, write_log
 from coordinator_sim.disk.segment_sources import find_logs
 from coordinator_sim.errors import DataError
-from coordinator_sim_reports.offset_splits import ReadingTask, Span
-from coordinator_sim_reports.offsets import last_offsets, read_on_spark, run_tasks
+from coordinator_sim_reports.offsets import (
+    ReadingTask,
+    Span,
+    last_offsets,
+    read_on_spark,
+    run_tasks,
+)
 from coordinator_sim_reports.shipping import PACKAGES, write_code
 
 if TYPE_CHECKING:
@@ -58,7 +63,7 @@ def test_the_code_in_a_zip_is_enough_to_read_a_segment(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from coordinator_sim.disk import segment_sources, "
         "last_offsets; import coordinator_sim.kafka.releases; "
-        "import coordinator_sim_reports.offset_splits; "
+        "import coordinator_sim_reports.offsets; "
         f"logs = segment_sources.find_logs([Path({str(GOLDEN)!r})]).logs; "
         "print(last_offsets.__file__, len(last_offsets.read_last_offsets(logs).commits))"
     )

@@ -11,10 +11,9 @@ pytest.importorskip("pyspark", reason="needs the spark extra")
 
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from coordinator_sim_reports.derived_columns import COLUMNS
 from coordinator_sim_reports.local_frames import has_no_rows, listed
 from coordinator_sim_reports.sources import RUN_COLUMNS
-from coordinator_sim_reports.tables import TableStore, kinds_of
+from coordinator_sim_reports.tables import COLUMNS, TableStore, kinds_of
 from coordinator_sim_reports.transforms import availability, fault_windows
 from coordinator_sim_reports.transforms.balance import imbalance
 from coordinator_sim_reports.transforms.moves import moves

@@ -6,9 +6,8 @@ import pytest
 pytest.importorskip("jinja2", reason="needs the spark extra")
 
 from coordinator_sim_reports.charts.timeline import Block, lanes_of, placed_blocks, timeline_chart
-from coordinator_sim_reports.fault_rows import fault_rows
+from coordinator_sim_reports.render import fault_rows, shared_groups
 from coordinator_sim_reports.run_labels import RunLabel
-from coordinator_sim_reports.side_by_side import shared_groups
 
 S = 1_000_000
 WALL_US = 1_795_285_663_376_000

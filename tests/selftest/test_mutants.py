@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim_conformance.museum.patching import LoadedFunctions
 from coordinator_sim_conformance.mutants import generation
-from coordinator_sim_conformance.mutants.hunt import Hunt, is_killed_by
+from coordinator_sim_conformance.mutants.hunt import Hunt, case_plays, is_killed_by
 from coordinator_sim_conformance.mutants.mutant import Mutant
-from coordinator_sim_conformance.mutants.plays import case_plays
 from coordinator_sim_conformance.mutants.record import (
     Record,
     all_mutants,

@@ -3,7 +3,7 @@
 from coordinator_sim.assignors.contract import ConnectAssignmentPlan, ConnectMember, WorkerLoad
 from coordinator_sim.assignors.registry import make_connect_assignor
 from coordinator_sim.kafka.resources import ConnectorTaskId
-from coordinator_sim_conformance.client_cases.assigned_cluster import (
+from coordinator_sim_conformance.client_cases.connect_assignor import (
     SECOND_WORKERS,
     TWO_BY_FOUR,
     Cluster,

@@ -8,7 +8,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.messages import find_coordinator, join_group, leave_group, sync_group
 from coordinator_sim_conformance.client_cases.bench import COORDINATOR, MEMBER, Bench
-from coordinator_sim_conformance.client_cases.worker_port_bench import WorkerPortBench, make_worker
+from coordinator_sim_conformance.client_cases.worker import WorkerPortBench, make_worker
 
 X0, X1 = ConnectorTaskId("x", 0), ConnectorTaskId("x", 1)
 
