@@ -1,6 +1,7 @@
 """Offsets of a sink by REST: those of its consumer group, in the words of a real worker."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ from tests.unit.connect.worker_bench import WorkerBench
 SINK = {"connector.class": "FileStreamSink", "file": "out.txt", "topics": "t"}
 T0 = TopicPartition("t", 0)
 TARGET = "/connectors/snk/offsets"
+REFUSED = Path(__file__).with_name("refused_offsets.jsonl")
+"""Offsets of another shape, and Kafka's message of each."""
 
 
 def request(method: str, target: str, body: object = None) -> HttpRequest:
@@ -79,59 +82,12 @@ def test_offsets_of_a_sink_are_read_altered_and_reset() -> None:
     assert asked_of_the_group(bench)[0].offsets == {T0: 12}
 
 
-@pytest.mark.parametrize(
-    ("partition", "offset", "message"),
-    [
-        (
-            {"kafka_topic": "t"},
-            {"kafka_offset": 1},
-            (
-                "The partition for a sink connector offset must contain the keys "
-                "'kafka_topic' and 'kafka_partition'"
-            ),
-        ),
-        (
-            {"kafka_topic": None, "kafka_partition": 0},
-            {"kafka_offset": 1},
-            "Kafka topic names must be valid strings and may not be null",
-        ),
-        (
-            {"kafka_topic": "t", "kafka_partition": None},
-            {"kafka_offset": 1},
-            "Kafka partitions must be valid numbers and may not be null",
-        ),
-        (
-            {"kafka_topic": "t", "kafka_partition": "x"},
-            {"kafka_offset": 1},
-            (
-                "Failed to parse the following Kafka partition value in the provided offsets: 'x'. "
-                "Partition values for sink connectors need to be integers."
-            ),
-        ),
-        (
-            {"kafka_topic": "t", "kafka_partition": 0},
-            {"position": 1},
-            (
-                "The offset for a sink connector should either be null or contain the key "
-                "'kafka_offset'"
-            ),
-        ),
-        (
-            {"kafka_topic": "t", "kafka_partition": 0},
-            {"kafka_offset": "1.5"},
-            (
-                "Failed to parse the following Kafka offset value in the provided offsets: '1.5'. "
-                "Offset values for sink connectors need to be integers."
-            ),
-        ),
-    ],
-)
-def test_offsets_of_another_shape_are_refused(
-    partition: object, offset: object, message: str
-) -> None:
+@pytest.mark.parametrize("line", REFUSED.read_text(encoding="utf-8").splitlines())
+def test_offsets_of_another_shape_are_refused(line: str) -> None:
     """The group is not asked."""
     bench = stopped_sink()
-    assert shown(alter(bench, partition, offset)) == error(400, message)
+    told = json.loads(line)
+    assert shown(alter(bench, told["partition"], told["offset"])) == error(400, told["message"])
     assert asked_of_the_group(bench) == []
 
 
