@@ -1,5 +1,8 @@
 """A worker's configuration: Kafka's defaults, Kafka's refusals, and what follows from both."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from coordinator_sim.clients.config import ConnectProtocolCompatibility, WorkerConfig
@@ -17,6 +20,8 @@ NEEDED = {
     "key.converter": STRINGS,
     "value.converter": STRINGS,
 }
+REFUSED = Path(__file__).with_name("refused_worker_configs.jsonl")
+"""Settings beside those that are needed, and how the message of their refusal begins."""
 
 
 def config(**more: str) -> worker_config.DistributedConfig:
@@ -58,95 +63,12 @@ def test_a_missing_required_setting_is_named(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            {"session_timeout_ms": "soon"},
-            "Invalid value soon for configuration session.timeout.ms: Not a number of type INT",
-        ),
-        (
-            {"scheduled_rebalance_max_delay_ms": "-1"},
-            (
-                "Invalid value -1 for configuration scheduled.rebalance.max.delay.ms: "
-                "Value must be at least 0"
-            ),
-        ),
-        (
-            {"connect_protocol": "lazy"},
-            (
-                "Invalid value lazy for configuration connect.protocol: "
-                "Invalid Connect protocol compatibility"
-            ),
-        ),
-        (
-            {"exactly_once_source_support": "maybe"},
-            (
-                "Invalid value maybe for configuration exactly.once.source.support: "
-                "String must be one of (case insensitive): DISABLED, PREPARING, ENABLED"
-            ),
-        ),
-        (
-            {"config_storage_replication_factor": "40000"},
-            (
-                "Invalid value 40000 for configuration config.storage.replication.factor: "
-                "Not a number of type SHORT"
-            ),
-        ),
-        (
-            {"offset_storage_partitions": "0"},
-            (
-                "Invalid value 0 for configuration offset.storage.partitions: Number of partitions "
-                "must be positive, or -1 to use the broker's default"
-            ),
-        ),
-        (
-            {"topic_tracking_enable": "yes"},
-            (
-                "Invalid value yes for configuration topic.tracking.enable: "
-                "Expected value to be either true or false"
-            ),
-        ),
-        ({"listeners": ""}, "Invalid value for listeners, at least one URL is expected, ex: "),
-        ({"listeners": "http://a:1,,"}, "Empty URL found when parsing listeners list."),
-        ({"listeners": "a:1"}, "Listener doesn't have the right format"),
-        ({"listeners": "ftp://a:1"}, 'Listener protocol must be either "http" or "https".'),
-        ({"admin_listeners": "http://a:1,"}, "Empty URL found when parsing admin.listeners list."),
-        (
-            {"inter_worker_signature_algorithm": "HmacSHA512"},
-            (
-                "Invalid value HmacSHA512 for configuration inter.worker.signature.algorithm: "
-                "Signature algorithm must be present in inter.worker.verification.algorithms list"
-            ),
-        ),
-        (
-            {"inter_worker_verification_algorithms": ""},
-            (
-                "Invalid value [] for configuration inter.worker.verification.algorithms: "
-                "At least one signature verification algorithm must be provided"
-            ),
-        ),
-        (
-            {"inter_worker_key_size": "8"},
-            "Unable to create key generator with algorithm HmacSHA256",
-        ),
-        (
-            {"inter_worker_key_generation_algorithm": "Rot13"},
-            (
-                "Invalid value Rot13 for configuration inter.worker.key.generation.algorithm: "
-                "the algorithm is not supported by this JVM"
-            ),
-        ),
-        (
-            {"heartbeat_interval_ms": "10000"},
-            "heartbeat.interval.ms=10000 must be lower than session.timeout.ms=10000",
-        ),
-    ],
-)
-def test_a_wrong_setting_is_refused_in_one_line(settings: dict[str, str], message: str) -> None:
+@pytest.mark.parametrize("line", REFUSED.read_text(encoding="utf-8").splitlines())
+def test_a_wrong_setting_is_refused_in_one_line(line: str) -> None:
     """The message names setting, value and reason, and is one line."""
-    said = refusal(**settings)
-    assert said.startswith(message)
+    told = json.loads(line)
+    said = refusal(**told["settings"])
+    assert said.startswith(told["message"])
     assert "\n" not in said
 
 
