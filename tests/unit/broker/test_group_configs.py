@@ -40,8 +40,8 @@ def said(profile: str, **values: str) -> str:
 @pytest.mark.parametrize("line", REFUSED.read_text(encoding="utf-8").splitlines())
 def test_refusals_are_those_of_a_real_4_4_0(line: str) -> None:
     """Its answers to the same requests, with the same bounds."""
-    told = json.loads(line)
-    assert said("4.4", **told["settings"]) == told["message"]
+    case = json.loads(line)
+    assert said("4.4", **case["settings"]) == case["message"]
 
 
 def test_earlier_releases_name_the_bound() -> None:

@@ -86,8 +86,8 @@ def test_offsets_of_a_sink_are_read_altered_and_reset() -> None:
 def test_offsets_of_another_shape_are_refused(line: str) -> None:
     """The group is not asked."""
     bench = stopped_sink()
-    told = json.loads(line)
-    assert shown(alter(bench, told["partition"], told["offset"])) == error(400, told["message"])
+    case = json.loads(line)
+    assert shown(alter(bench, case["partition"], case["offset"])) == error(400, case["message"])
     assert asked_of_the_group(bench) == []
 
 

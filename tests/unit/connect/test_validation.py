@@ -116,9 +116,9 @@ def test_a_worker_without_the_plugin_says_so_in_the_trace() -> None:
 @pytest.mark.parametrize("line", REFUSED.read_text(encoding="utf-8").splitlines())
 def test_one_mistake_gives_one_message(line: str) -> None:
     """Each rule speaks in Kafka's words."""
-    told = json.loads(line)
-    config = {**{"source": SOURCE, "sink": SINK}[told["connector"]], **told["config"]}
-    assert installed().validate(config).errors() == (told["message"],)
+    case = json.loads(line)
+    config = {**{"source": SOURCE, "sink": SINK}[case["connector"]], **case["config"]}
+    assert installed().validate(config).errors() == (case["message"],)
 
 
 def test_tasks_of_a_source_and_of_a_sink() -> None:

@@ -66,9 +66,9 @@ def test_a_missing_required_setting_is_named(name: str) -> None:
 @pytest.mark.parametrize("line", REFUSED.read_text(encoding="utf-8").splitlines())
 def test_a_wrong_setting_is_refused_in_one_line(line: str) -> None:
     """The message names setting, value and reason, and is one line."""
-    told = json.loads(line)
-    said = refusal(**told["settings"])
-    assert said.startswith(told["message"])
+    case = json.loads(line)
+    said = refusal(**case["settings"])
+    assert said.startswith(case["message"])
     assert "\n" not in said
 
 

@@ -1,6 +1,9 @@
 """Messages of every Kafka version; the lines are written for these tests."""
 
+import json
 from datetime import UTC
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,314 +40,46 @@ def events_of(*lines: str) -> list[TraceEvent]:
     return list(parse_broker_log(lines, source_ref="server.log", tz=UTC))
 
 
-REBALANCES = {
-    "0.10": (
-        scala("Preparing to restabilize group shop with old generation 4"),
-        (Event.PREPARE_REBALANCE, "shop", 4, None),
-    ),
-    "1.1": (
-        scala("Preparing to rebalance group shop with old generation 4 (__consumer_offsets-9)"),
-        (Event.PREPARE_REBALANCE, "shop", 4, None),
-    ),
-    "2.2": (
-        scala(
-            "Preparing to rebalance group shop in state PreparingRebalance with old generation 4 "
-            "(__consumer_offsets-9) (reason: Adding new member c-1)"
-        ),
-        (Event.PREPARE_REBALANCE, "shop", 4, None),
-    ),
-    "4.0": (
-        java(
-            "Preparing to rebalance group shop in state PreparingRebalance with old generation 4 "
-            "(reason: Adding new member c-1 with group instance id null; client reason: x)."
-        ),
-        (Event.PREPARE_REBALANCE, "shop", 4, None),
-    ),
-    "stabilized 0.10": (
-        scala("Stabilized group shop generation 5"),
-        (Event.JOIN_COMPLETE, "shop", 5, None),
-    ),
-    "stabilized 3.6": (
-        scala("Stabilized group shop generation 5 (__consumer_offsets-9) with 3 members"),
-        (Event.JOIN_COMPLETE, "shop", 5, 3),
-    ),
-    "stabilized 4.0": (
-        java("Stabilized group shop generation 5 with 3 members."),
-        (Event.JOIN_COMPLETE, "shop", 5, 3),
-    ),
-    "assignment 2.7": (
-        scala("Assignment received from leader for group shop for generation 5"),
-        (Event.SYNC_LEADER, "shop", 5, None),
-    ),
-    "assignment 2.8": (
-        scala(
-            "Assignment received from leader for group shop for generation 5. "
-            "The group has 3 members, 2 of which are static."
-        ),
-        (Event.SYNC_LEADER, "shop", 5, 3),
-    ),
-    "empty 1.0": (
-        scala("Group shop with generation 6 is now empty (__consumer_offsets-9)"),
-        (Event.GROUP_EMPTY, "shop", 6, None),
-    ),
-    "empty 4.0": (
-        java("Group shop with generation 6 is now empty."),
-        (Event.GROUP_EMPTY, "shop", 6, None),
-    ),
-    "dead": (
-        stored("Group shop transitioned to Dead in generation 6"),
-        (Event.GROUP_DEAD, "shop", 6, None),
-    ),
-    "dead 0.9": (
-        scala("Group shop generation 6 is dead and removed"),
-        (Event.GROUP_DEAD, "shop", 6, None),
-    ),
-    "loaded 3.9": (
-        scala("Loading group metadata for shop with generation 6"),
-        (Event.GROUP_LOADED, "shop", 6, None),
-    ),
-    "loaded 4.0": (
-        java("Loaded classic group shop with 3 members."),
-        (Event.GROUP_LOADED, "shop", None, 3),
-    ),
-    "unloaded 3.9": (
-        scala("Unloading group metadata for shop with generation 6"),
-        (Event.GROUP_UNLOADED, "shop", 6, None),
-    ),
-    "unloaded 4.0": (
-        java("[GroupId=shop] Unloading group metadata for generation 6."),
-        (Event.GROUP_UNLOADED, "shop", 6, None),
-    ),
-    "no member rejoined": (
-        java("Group shop could not complete rebalance because no members rejoined."),
-        (Event.LEADER_REPLACED, "shop", None, None),
-    ),
-    "empty assignment": (
-        scala("Setting empty assignments for members Set(c-1, c-2) of shop for generation 6"),
-        (Event.EMPTY_ASSIGNMENT, "shop", 6, None),
-    ),
-    "append failed": (
-        scala("Appending metadata message for group shop generation 6 failed due to X, returning"),
-        (Event.STORE_FAILED, "shop", 6, None),
-    ),
-}
+MESSAGES = [
+    json.loads(line)
+    for line in Path(__file__).with_name("broker_messages.jsonl").read_text("utf-8").splitlines()
+]
+"""What a message is about, who writes it, and its event with columns."""
+WRITERS = {"scala": scala, "stored": stored, "java": java}
 
 
-@pytest.mark.parametrize("name", REBALANCES)
-def test_group_message_gives_group_generation_and_members(name: str) -> None:
+def about(subject: str) -> pytest.MarkDecorator:
+    """Runs a test with each message about a subject."""
+    chosen = [each for each in MESSAGES if each["about"] == subject]
+    return pytest.mark.parametrize("row", chosen, ids=[each["name"] for each in chosen])
+
+
+def event_of(row: dict[str, Any]) -> TraceEvent:
+    """The only event of a message, with the columns that it must have."""
+    (event,) = events_of(WRITERS[row["by"]](row["message"]))
+    assert event.event.name == row["event"]
+    assert {name: getattr(event, name) for name in row["columns"]} == row["columns"]
+    return event
+
+
+@about("group")
+def test_group_message_gives_group_generation_and_members(row: dict[str, Any]) -> None:
     """Each version's wording of a group's life becomes the same event."""
-    line, expected = REBALANCES[name]
-    (event,) = events_of(line)
-    assert (event.event, event.group_id, event.generation, event.members) == expected
+    event = event_of(row)
     assert event.broker_id == 3
     assert event.offsets_partition in (9, None)
 
 
-MEMBERS = {
-    "failed": (scala("Member c-1 in group shop has failed, removing it from the group"), {}),
-    "failed java": (java("Member c-1 in group shop has failed, removing it from the group."), {}),
-    "left 2.2": (scala("Member c-1 in group shop has left, removing it from the group"), {}),
-    "left 2.4 static": (
-        scala(
-            "Member[group.instance.id Some(i-1), member.id c-1] in group shop has left, removing"
-        ),
-        {"group_instance_id": "i-1"},
-    ),
-    "left 3.1": (
-        scala(
-            "Member MemberMetadata(memberId=c-1, groupInstanceId=None, clientId=c, clientHost=/h, "
-            "sessionTimeoutMs=45000, rebalanceTimeoutMs=300000, supportedProtocols=List(range)) "
-            "has left group shop through explicit `LeaveGroup` request"
-        ),
-        {"client_id": "c", "client_host": "/h", "session_timeout_ms": 45_000},
-    ),
-    "left 3.5": (
-        scala(
-            "Member MemberMetadata(memberId=c-1, groupInstanceId=Some(i-1), clientId=c, "
-            "clientHost=/h, sessionTimeoutMs=45000, rebalanceTimeoutMs=300000, "
-            "supportedProtocols=List(range)) has left group shop through explicit `LeaveGroup`; "
-            "client reason: closing time"
-        ),
-        {"client_reason": "closing time", "group_instance_id": "i-1"},
-    ),
-    "left 4.0": (
-        java(
-            "[Group shop] Member c-1 has left group through explicit `LeaveGroup` request; "
-            "client reason: closing time"
-        ),
-        {"client_reason": "closing time", "offsets_partition": 9},
-    ),
-    "left 4.0 of a consumer group": (
-        java(
-            "[GroupId shop] Static member c-1 with instance id i-1 has left group through explicit "
-            "`LeaveGroup` request; client reason: not provided"
-        ),
-        {"group_instance_id": "i-1"},
-    ),
-    "pending left 4.0": (
-        java(
-            "[Group shop] Pending member c-1 has left group through explicit `LeaveGroup` request"
-        ),
-        {"attrs": {"pending": "1", "broker_version_range": "3.7-4.x"}},
-    ),
-    "pending left 2.5": (scala("Pending member c-1 is leaving group shop."), {}),
-    "pending left 3.0": (
-        scala(
-            "Pending member with memberId=c-1 has left group shop through explicit "
-            "`LeaveGroup` request"
-        ),
-        {},
-    ),
-    "pending expired": (
-        scala(
-            "Pending member c-1 in group shop has been removed after session timeout expiration."
-        ),
-        {"event": Event.PENDING_EXPIRED},
-    ),
-    "id assigned 3.0": (
-        scala(
-            "Dynamic member with unknown member id joins group shop in Stable state. Created a new "
-            "member id c-1 and request the member to rejoin with this id."
-        ),
-        {"event": Event.MEMBER_ID_ASSIGNED},
-    ),
-    "id assigned 4.0": (
-        java(
-            "Dynamic member with unknown member id joins group shop in Stable state. Created a new "
-            "member id c-1 and requesting the member to rejoin with this id."
-        ),
-        {"event": Event.MEMBER_ID_ASSIGNED},
-    ),
-    "id given and added 3.0": (
-        scala(
-            "Dynamic Member with unknown member id joins group shop in Empty state. Created a new "
-            "member id c-1 for this member and add to the group."
-        ),
-        {"event": Event.MEMBER_ADDED},
-    ),
-    "id given and added 4.0": (
-        java(
-            "Dynamic member with unknown member id joins group shop in state Empty. Created a new "
-            "member id c-1 and added the member to the group."
-        ),
-        {"event": Event.MEMBER_ADDED},
-    ),
-    "pending joins": (
-        java("Pending dynamic member with id c-1 joins group shop in Stable state. Adding now."),
-        {"event": Event.MEMBER_ADDED},
-    ),
-    "static added 2.5": (
-        scala("Adding new static member i-1 to group shop with member id c-1."),
-        {"event": Event.MEMBER_ADDED, "group_instance_id": "i-1"},
-    ),
-    "static added 3.0": (
-        scala(
-            "Static member with groupInstanceId=i-1 and unknown member id joins group shop in "
-            "Empty state. Created a new member id c-1 for this member and add to the group."
-        ),
-        {"event": Event.MEMBER_ADDED, "group_instance_id": "i-1"},
-    ),
-    "static replaced 2.5": (
-        scala(
-            "Static member i-1 of group shop with unknown member id rejoins, assigning new member "
-            "id c-1, while old member id c-0 will be removed."
-        ),
-        {"event": Event.STATIC_REPLACED, "group_instance_id": "i-1"},
-    ),
-    "specific id 2.5": (
-        scala(
-            "Dynamic Member with specific member id c-1 joins group shop in Stable state. Adding"
-        ),
-        {"event": Event.MEMBER_ADDED},
-    ),
-    "empty assignment sent": (
-        scala("Sending empty assignment to member c-1 of shop for generation 6 with no errors"),
-        {"event": Event.EMPTY_ASSIGNMENT, "generation": 6},
-    ),
-    "member loaded 4.0": (
-        java("Loaded member c-1 in classic group shop."),
-        {"event": Event.GROUP_LOADED},
-    ),
-    "consumer group joins": (
-        java("[GroupId shop] Member c-1 joins the consumer group using the consumer protocol."),
-        {"event": Event.MEMBER_ADDED},
-    ),
-    "consumer group leaves": (
-        java("[GroupId shop] Member c-1 left the consumer group."),
-        {"event": Event.MEMBER_LEFT},
-    ),
-    "consumer group expires": (
-        java("[GroupId shop] Member c-1 fenced from the group because the member session expired."),
-        {"event": Event.MEMBER_FAILED},
-    ),
-    "consumer group is too slow": (
-        java(
-            "[GroupId shop] Member c-1 fenced from the group because it failed to transition from "
-            "epoch 4 within 300000ms."
-        ),
-        {"event": Event.MEMBER_KICKED, "rebalance_timeout_ms": 300_000},
-    ),
-    "consumer group takes a static member": (
-        java(
-            "[GroupId shop] Static member c-1 with instance id i-1 joins the consumer group using "
-            "the consumer protocol."
-        ),
-        {"event": Event.MEMBER_ADDED, "group_instance_id": "i-1"},
-    ),
-    "consumer group replaces a static member": (
-        java(
-            "[GroupId shop] Static member with instance id i-1 re-joins the consumer group using "
-            "the consumer protocol. Created a new member c-1 to replace the existing member c-0."
-        ),
-        {"event": Event.STATIC_REPLACED, "group_instance_id": "i-1"},
-    ),
-    "consumer group's static member is away": (
-        java(
-            "[GroupId shop] Static member c-1 with instance id i-1 temporarily left the consumer "
-            "group."
-        ),
-        {"event": Event.MEMBER_LEFT, "group_instance_id": "i-1"},
-    ),
-}
-EPOCHS = {
-    "4.0": (java("[GroupId shop] Bumped group epoch to 4."), (Event.EPOCH_BUMPED, 4, None)),
-    "4.1": (
-        java("[GroupId shop] Bumped group epoch to 4 with metadata hash -12."),
-        (Event.EPOCH_BUMPED, 4, None),
-    ),
-    "target": (
-        java(
-            "[GroupId shop] Computed a new target assignment for epoch 4 with 'range' assignor in "
-            "3ms."
-        ),
-        (Event.TARGET_COMPUTED, 4, "server:range"),
-    ),
-    "unloaded": (
-        java("[GroupId=shop] Unloaded group metadata for group epoch 4."),
-        (Event.GROUP_UNLOADED, 4, None),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", EPOCHS)
-def test_epochs_of_a_consumer_group_are_numbered(name: str) -> None:
+@about("epoch")
+def test_epochs_of_a_consumer_group_are_numbered(row: dict[str, Any]) -> None:
     """The group's epoch is the generation; the assignor is told from a client's by its name."""
-    line, told = EPOCHS[name]
-    (event,) = events_of(line)
-    assert (event.event, event.generation, event.protocol_name) == told
-    assert event.group_id == "shop"
+    event_of(row)
 
 
-@pytest.mark.parametrize("name", MEMBERS)
-def test_member_message_gives_member_and_group(name: str) -> None:
+@about("member")
+def test_member_message_gives_member_and_group(row: dict[str, Any]) -> None:
     """Each version's wording of a member's coming and going names member and group."""
-    line, columns = MEMBERS[name]
-    (event,) = events_of(line)
-    assert (event.member_id, event.group_id) == ("c-1", "shop")
-    for column, value in columns.items():
-        assert getattr(event, column) == value, column
-    if "event" not in columns:
-        assert event.event is (Event.MEMBER_FAILED if "failed" in name else Event.MEMBER_LEFT)
+    event_of(row)
 
 
 def test_static_member_replaced_since_3_0_names_the_old_member_alone() -> None:
@@ -446,82 +181,19 @@ def test_deleted_groups_die_each() -> None:
     ]
 
 
-LOADING = {
-    "elected": (
-        scala("Elected as the group coordinator for partition 9 in epoch 2"),
-        Event.COORD_ELECTED,
-    ),
-    "resigned": (
-        scala("Resigned as the group coordinator for partition 9 in epoch Some(2)"),
-        Event.COORD_RESIGNED,
-    ),
-    "loading 0.10": (
-        stored("Loading offsets and group metadata from [__consumer_offsets,9]"),
-        Event.LOAD_START,
-    ),
-    "loading 2.8": (
-        stored(
-            "Scheduling loading of offsets and group metadata from __consumer_offsets-9 for epoch 2"
-        ),
-        Event.LOAD_START,
-    ),
-    "loading 4.0": (
-        java("Scheduling loading of metadata from __consumer_offsets-9 with epoch 2"),
-        Event.LOAD_START,
-    ),
-    "loaded 0.10": (
-        stored("Finished loading offsets from [__consumer_offsets,9] in 17 milliseconds."),
-        Event.LOAD_DONE,
-    ),
-    "loaded 3.0": (
-        stored(
-            "Finished loading offsets and group metadata from __consumer_offsets-9 in 17 "
-            "milliseconds for epoch 2, of which 4 milliseconds was spent in the scheduler."
-        ),
-        Event.LOAD_DONE,
-    ),
-    "loaded 4.0": (
-        java(
-            "Finished loading of metadata from __consumer_offsets-9 with epoch 2 in 17ms where 4ms "
-            "was spent in the scheduler. Loaded 12 records which total to 340 bytes."
-        ),
-        Event.LOAD_DONE,
-    ),
-    "failed 2.0": (stored("Error loading offsets from __consumer_offsets-9"), Event.LOAD_FAILED),
-    "failed 4.0": (
-        java("Failed to load metadata from __consumer_offsets-9 with epoch 2 due to disk."),
-        Event.LOAD_FAILED,
-    ),
-    "unloaded 0.11": (
-        stored("Removed 5 cached offsets for __consumer_offsets-9 on follower transition."),
-        Event.UNLOAD_DONE,
-    ),
-    "unloaded 3.0": (
-        stored(
-            "Finished unloading __consumer_offsets-9 for coordinator epoch Some(2). Removed 5 "
-            "cached offsets and 1 cached groups."
-        ),
-        Event.UNLOAD_DONE,
-    ),
-    "unloaded 4.0": (
-        java("Finished unloading metadata for __consumer_offsets-9 with epoch OptionalInt[2]."),
-        Event.UNLOAD_DONE,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", LOADING)
-def test_partition_message_names_the_partition(name: str) -> None:
+@about("partition")
+def test_partition_message_names_the_partition(row: dict[str, Any]) -> None:
     """A coordinator's partitions are elected, loaded and unloaded; times are durations."""
-    line, expected = LOADING[name]
-    (event,) = events_of(line)
-    assert (event.event, event.offsets_partition, event.broker_id) == (expected, 9, 3)
-    assert event.latency_us == (17_000 if expected is Event.LOAD_DONE else None)
+    assert event_of(row).broker_id == 3
 
 
 def test_java_load_tells_records_and_bytes() -> None:
     """The size of an offsets partition is in no other line of a log."""
-    (event,) = events_of(LOADING["loaded 4.0"][0])
+    line = (
+        "Finished loading of metadata from __consumer_offsets-9 with epoch 2 in 17ms where 4ms "
+        "was spent in the scheduler. Loaded 12 records which total to 340 bytes."
+    )
+    (event,) = events_of(java(line))
     assert (event.attrs["records"], event.attrs["bytes"]) == ("12", "340")
 
 
