@@ -1,8 +1,10 @@
 """What the settings of a Kafka Streams application cause, and what is refused."""
 
+import json
+from pathlib import Path
+
 import pytest
 
-from coordinator_sim.clients.settings_advice import Weight
 from coordinator_sim.clients.streams_advice import advise_streams
 
 GOOD = {
@@ -11,6 +13,8 @@ GOOD = {
     "group.instance.id": "a",
     "session.timeout.ms": "60000",
 }
+ADVICE = Path(__file__).with_name("streams_advice.jsonl")
+"""Changed settings, the one that is named, its weight, and words of the advice."""
 OF_PRODUCERS = """
     acks batch.size buffer.memory compression.gzip.level compression.lz4.level compression.type
     compression.zstd.level delivery.timeout.ms enable.idempotence key.serializer linger.ms
@@ -34,73 +38,13 @@ def test_settings_of_producers_and_admins_are_no_typos(name: str) -> None:
     assert advise_streams({**GOOD, name: "x"}) == []
 
 
-@pytest.mark.parametrize(
-    ("changed", "setting", "weight", "words"),
-    [
-        ({"group.protocol": "consumer"}, "group.protocol", Weight.ERROR, "KIP-1071"),
-        ({"group.protocol": "share"}, "group.protocol", Weight.ERROR, "does not start"),
-        ({"group.protocol": "streams"}, "group.instance.id", Weight.ERROR, "no static members"),
-        ({"group.protocol": "STREAMS"}, "session.timeout.ms", Weight.WARNING, "brokers decide"),
-        (
-            {"group.protocol": "streams", "num.standby.replicas": "1"},
-            "num.standby.replicas",
-            Weight.WARNING,
-            "brokers decide it",
-        ),
-        (
-            {"consumer.group.protocol": "consumer"},
-            "consumer.group.protocol",
-            Weight.WARNING,
-            "does nothing",
-        ),
-        (
-            {"group.remote.assignor": "uniform"},
-            "group.remote.assignor",
-            Weight.ERROR,
-            "is not for Kafka Streams",
-        ),
-        (
-            {"main.consumer.partition.assignment.strategy": "range"},
-            "main.consumer.partition.assignment.strategy",
-            Weight.WARNING,
-            "brings its own assignor",
-        ),
-        ({"enable.auto.commit": "true"}, "enable.auto.commit", Weight.WARNING, "commits by itself"),
-        (
-            {"processing.guarantee": "exactly_once"},
-            "processing.guarantee",
-            Weight.ERROR,
-            "does not start",
-        ),
-        (
-            {"processing.guarantee": "exactly_once_v2", "commit.interval.ms": "30000"},
-            "commit.interval.ms",
-            Weight.ERROR,
-            "a transaction would outlast",
-        ),
-        ({"group.instance.id": ""}, "group.instance.id", Weight.WARNING, "does not leave"),
-        (
-            {"main.consumer.session.timeout.ms": "5000"},
-            "main.consumer.session.timeout.ms",
-            Weight.ERROR,
-            "INVALID_SESSION_TIMEOUT",
-        ),
-        (
-            {"consumer.heartbeat.interval.ms": "30000"},
-            "consumer.heartbeat.interval.ms",
-            Weight.WARNING,
-            "losing 1 in a row",
-        ),
-        ({"num.standby.replica": "1"}, "num.standby.replica", Weight.WARNING, "no setting of"),
-    ],
-)
-def test_each_rule_names_setting_and_consequence(
-    changed: dict[str, str], setting: str, weight: Weight, words: str
-) -> None:
+@pytest.mark.parametrize("line", ADVICE.read_text("utf-8").splitlines())
+def test_each_rule_names_setting_and_consequence(line: str) -> None:
     """One setting is changed for the worse; it is named as it is written."""
-    found = {each.setting: each for each in advise_streams({**GOOD, **changed})}
-    assert found[setting].weight is weight
-    assert words in found[setting].what
+    case = json.loads(line)
+    found = {each.setting: each for each in advise_streams({**GOOD, **case["changed"]})}
+    assert found[case["setting"]].weight.name == case["weight"]
+    assert case["words"] in found[case["setting"]].what
 
 
 def test_last_prefix_counts() -> None:

@@ -1,6 +1,8 @@
 """Each event in the words of each release, and read back by the importer."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,9 @@ from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.logtext.reading.messages import find
 from coordinator_sim.logtext.writing.writer import broker_log
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+
+REASONS = Path(__file__).with_name("written_reasons.jsonl")
+"""Reasons in the words of Java, of 2.8 and of the other Scala releases."""
 
 LEGACY, TWO_EIGHT, SCALA, JAVA = "0.10.2", "2.8", "3.9", "4.4"
 COLUMNS = {
@@ -76,92 +81,20 @@ def test_a_line_has_time_level_broker_and_logger(profile: str, line: str) -> Non
     assert [line] == list(broker_log([event(Event.JOIN_COMPLETE)], profile_named(profile)))
 
 
-REASONS = [
-    (
-        RebalanceReason.MEMBER_JOINED,
-        "Adding new member c-1 with group instance id i; client reason: why",
-        "Adding new member c-1 with group instance id Some(i)",
-        "Adding new member c-1 with group instance id Some(i); client reason: why",
-    ),
-    (
-        RebalanceReason.METADATA_CHANGED,
-        "Updating metadata for member c-1 during Stable; client reason: not provided",
-        "Updating metadata for member c-1 during Stable",
-        "Updating metadata for member c-1 during Stable; client reason: not provided",
-    ),
-    (
-        RebalanceReason.METADATA_CHANGED,
-        "Updating metadata for static member c-1 with instance id i; client reason: why",
-        "Updating metadata for static member c-1 with instance id Some(i)",
-        "Updating metadata for static member c-1 with instance id i; client reason: why",
-    ),
-    (
-        RebalanceReason.LEADER_REJOIN,
-        "Leader c-1 re-joining group during Stable; client reason: why",
-        "leader c-1 re-joining group during Stable",
-        "Leader c-1 re-joining group during Stable; client reason: why",
-    ),
-    (
-        RebalanceReason.MEMBER_FAILED,
-        "removing member c-1 on heartbeat expiration.",
-        "removing member c-1 on heartbeat expiration",
-        "removing member c-1 on heartbeat expiration",
-    ),
-    (
-        RebalanceReason.SYNC_TIMEOUT,
-        "Removing [c-1, c-2] on pending sync request expiration",
-        "Removing Set(c-1, c-2) on pending sync request expiration",
-        "Removing Set(c-1, c-2) on pending sync request expiration",
-    ),
-    (
-        RebalanceReason.STATIC_PROTOCOL_CHANGE,
-        (
-            "Group's selectedProtocol will change because static member "
-            "c-1 with instance id i joined "
-            "with change of protocol; client reason: why"
-        ),
-        (
-            "Group's selectedProtocol will change because static member "
-            "c-1 with instance id Some(i) "
-            "joined with change of protocol"
-        ),
-        (
-            "Group's selectedProtocol will change because static member "
-            "c-1 with instance id i joined "
-            "with change of protocol; client reason: why"
-        ),
-    ),
-    (
-        RebalanceReason.OVER_CAPACITY,
-        (
-            "Freshly-loaded group g (size 3) is over capacity 2. "
-            "Rebalancing in order to give a chance "
-            "for consumers to commit offsets"
-        ),
-        (
-            "Freshly-loaded group is over capacity "
-            "(GroupConfig(6000,1800000,2,3000).groupMaxSize). "
-            "Rebalacing in order to give a chance for consumers to commit offsets"
-        ),
-        (
-            "Freshly-loaded group is over capacity (2). Rebalancing in order to give a chance for "
-            "consumers to commit offsets"
-        ),
-    ),
-]
-
-
-@pytest.mark.parametrize(("reason", "java", "two_eight", "scala"), REASONS)
-def test_reasons_in_the_words_of_each_release(
-    reason: RebalanceReason, java: str, two_eight: str, scala: str
-) -> None:
+@pytest.mark.parametrize("line", REASONS.read_text("utf-8").splitlines())
+def test_reasons_in_the_words_of_each_release(line: str) -> None:
     """2.8 gives no client reasons; Scala wraps options and sets; 0.10.2 gives no reason at all."""
+    case = json.loads(line)
+    reason, java = RebalanceReason[case["reason"]], case["java"]
     start = event(Event.PREPARE_REBALANCE, reason=reason, reason_text=java)
     opening = "Preparing to rebalance group g in state PreparingRebalance with old generation 3"
 
+    def told(release: str) -> list[str]:
+        return [f"{opening} (__consumer_offsets-7) (reason: {case[release]})"]
+
     assert [f"{opening} (reason: {java})."] == messages(JAVA, start)
-    assert [f"{opening} (__consumer_offsets-7) (reason: {two_eight})"] == messages(TWO_EIGHT, start)
-    assert [f"{opening} (__consumer_offsets-7) (reason: {scala})"] == messages(SCALA, start)
+    assert told("two_eight") == messages(TWO_EIGHT, start)
+    assert told("scala") == messages(SCALA, start)
     assert messages(LEGACY, start) == ["Preparing to restabilize group g with old generation 3"]
 
 
