@@ -1,11 +1,17 @@
 """What a Connect worker's settings cause, and what is refused."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from coordinator_sim.clients.client_kind import ClientKind, kind_of_settings
 from coordinator_sim.clients.settings_advice import Weight
 from coordinator_sim.connect.settings.worker_advice import advise_worker
 from coordinator_sim.connect.settings.worker_settings import WORKER_CONFIG_DEF
+
+ADVICE = Path(__file__).with_name("worker_advice.jsonl")
+"""Changed settings, the weight of what is found, and words of the advice."""
 
 GOOD = {
     "bootstrap.servers": "broker-1:9092",
@@ -25,40 +31,14 @@ def test_settings_of_a_quiet_worker_need_no_advice() -> None:
     assert advise_worker({**GOOD, **more, "offset.storage.partitions": "25"}) == []
 
 
-@pytest.mark.parametrize(
-    ("changed", "weight", "words"),
-    [
-        ({"session.timeout.ms": "1800001"}, Weight.ERROR, "INVALID_SESSION"),
-        ({"session.timeout.ms": "9000"}, Weight.WARNING, "a pause of 9 s"),
-        ({"heartbeat.interval.ms": "10000"}, Weight.ERROR, "the worker does not start"),
-        ({"heartbeat.interval.ms": "4000"}, Weight.WARNING, "losing 2 in a row"),
-        ({"rebalance.timeout.ms": "5000"}, Weight.WARNING, "may wait 5 s for its tasks"),
-        ({"rebalance.timeout.ms": "1800001"}, Weight.WARNING, "a worker that hangs"),
-        ({"scheduled.rebalance.max.delay.ms": "-1"}, Weight.ERROR, "the worker does not start"),
-        ({"scheduled.rebalance.max.delay.ms": "59999"}, Weight.WARNING, "away and back again"),
-        ({"scheduled.rebalance.max.delay.ms": "300000"}, Weight.WARNING, "stand still for 300 s"),
-        ({"connect.protocol": "lazy"}, Weight.ERROR, "the worker does not start"),
-        ({"worker.sync.timeout.ms": "999"}, Weight.WARNING, "leaves the group"),
-        ({"worker.sync.timeout.ms": "60000"}, Weight.WARNING, "misses a rebalance of 60 s"),
-        ({"worker.unsync.backoff.ms": "1000"}, Weight.WARNING, "does nothing but with"),
-        ({"status.storage.topic": "connect-configs"}, Weight.WARNING, "config.storage.topic has"),
-        ({"group.instance.id": "w1"}, Weight.WARNING, "no static membership"),
-        ({"max.poll.interval.ms": "1"}, Weight.WARNING, "a consumer's setting"),
-        ({"rebalance.timeout": "1"}, Weight.WARNING, "no setting of a Connect worker"),
-        ({"consumer.override.max.poll.records": "1"}, Weight.WARNING, "does nothing"),
-        ({"consumer.group.instance.id": "w1"}, Weight.WARNING, "fence each other"),
-        ({"consumer.group.id": "g"}, Weight.WARNING, "share one group"),
-        ({"consumer.heartbeat.interval.ms": "45000"}, Weight.ERROR, "consumer does not start"),
-    ],
-)
-def test_each_rule_names_setting_and_consequence(
-    changed: dict[str, str], weight: Weight, words: str
-) -> None:
+@pytest.mark.parametrize("line", ADVICE.read_text("utf-8").splitlines())
+def test_each_rule_names_setting_and_consequence(line: str) -> None:
     """One setting is changed for the worse, and is all that is found."""
-    (found,) = advise_worker({**GOOD, **changed})
-    ((setting, value),) = changed.items()
-    assert (found.setting, found.value, found.weight) == (setting, value, weight)
-    assert words in found.what
+    case = json.loads(line)
+    (found,) = advise_worker({**GOOD, **case["changed"]})
+    ((setting, value),) = case["changed"].items()
+    assert (found.setting, found.value, found.weight.name) == (setting, value, case["weight"])
+    assert case["words"] in found.what
 
 
 def test_eager_workers_are_told_what_does_nothing_and_what_waits() -> None:

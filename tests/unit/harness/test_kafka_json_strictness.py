@@ -1,5 +1,7 @@
 """What the JSON form accepts, what it defaults and what it refuses, in one kind of error."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +42,9 @@ from coordinator_sim.messages.records import (
 )
 from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 
+REFUSED = Path(__file__).with_name("refused_json.jsonl")
+"""Requests that cannot be read, and words of the refusal."""
+
 Json = dict[str, Any]
 
 TOPIC_ID = bytes(15) + b"\xff"
@@ -63,45 +68,13 @@ def test_unknown_names_are_passed_over() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("api", "version", "data", "words"),
-    [
-        ("JoinGroup", 4, {"protocols": [{"name": "x"}]}, "field 'metadata' is missing, version 4"),
-        ("JoinGroup", 4, {"protocols": ["x"]}, "protocols: 'x' is not an object"),
-        ("JoinGroup", 4, {"protocols": 5}, "JoinGroupRequest.protocols: 5 is not a list"),
-        ("JoinGroup", 4, {"groupId": None}, "JoinGroupRequest.groupId must not be null"),
-        ("JoinGroup", 4, {"groupId": 5}, "JoinGroupRequest.groupId: 5 is not a string"),
-        ("JoinGroup", 4, {"sessionTimeoutMs": "5"}, "'5' is not an integer of 32 bits"),
-        ("JoinGroup", 4, {"sessionTimeoutMs": 1 << 31}, "not an integer of 32 bits"),
-        ("JoinGroup", 4, {"sessionTimeoutMs": True}, "True is not an integer"),
-        ("Heartbeat", 0, {"generationId": 1.5}, "1.5 is not an integer"),
-        ("JoinGroup", 4, {"protocols": [{"name": "x", "metadata": "!"}]}, "'!' is not base64"),
-        ("JoinGroup", 4, {"protocols": [{"name": "x", "metadata": 1}]}, "1 is not base64"),
-        ("OffsetFetch", 9, {"requireStable": 1}, "1 is not true or false"),
-        ("OffsetFetch", 0, {"topics": None}, "topics must not be null"),
-        ("DeleteGroups", 0, {"groupsNames": [1]}, "groupsNames: 1 is not a string"),
-        (
-            "OffsetFetch",
-            10,
-            {
-                "groups": [
-                    {
-                        "groupId": "g",
-                        "memberId": None,
-                        "memberEpoch": -1,
-                        "topics": [{"topicId": "zz", "partitionIndexes": [1]}],
-                    }
-                ]
-            },
-            "'zz' is not a uuid",
-        ),
-    ],
-)
-def test_what_kafka_refuses_is_a_data_error(api: str, version: int, data: Json, words: str) -> None:
+@pytest.mark.parametrize("line", REFUSED.read_text("utf-8").splitlines())
+def test_what_kafka_refuses_is_a_data_error(line: str) -> None:
     """The message names the field and what it holds."""
+    case = json.loads(line)
     with pytest.raises(DataError) as caught:
-        read_request(api, version, data)
-    assert words in str(caught.value)
+        read_request(case["api"], case["version"], case["data"])
+    assert case["words"] in str(caught.value)
 
 
 @pytest.mark.parametrize(

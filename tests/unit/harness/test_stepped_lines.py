@@ -1,10 +1,15 @@
 """A world that its driver takes step by step, over the line protocol."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coordinator_sim.harness.lines import Lines
+
+MALFORMED = Path(__file__).with_name("malformed_steps.jsonl")
+"""Commands of another shape, and the error of each."""
 
 Json = dict[str, Any]
 FOO = {"name": "foo", "id": "AAAAAAAAAAAAAAAAAAAAAQ", "partitions": 2}
@@ -182,35 +187,12 @@ def test_other_worlds_are_not_stepped() -> None:
     assert refused["error"] == "fire: is for a world that `init` made with stepped: true"
 
 
-@pytest.mark.parametrize(
-    ("command", "error"),
-    [
-        (
-            {"op": "prepare", "protocol": "consumer", "members": {"m": [1]}},
-            "m: must be an object, not [1]",
-        ),
-        (
-            {"op": "prepare", "protocol": "share", "members": {"m": {FOO["id"]: 5}}},
-            f"{FOO['id']}: must be a list, not 5",
-        ),
-        (
-            {"op": "prepare", "protocol": "streams", "members": {"m": {"active": 5}}},
-            "active: must be an object, not 5",
-        ),
-        (
-            {"op": "prepare", "protocol": "streams", "members": {"m": {"active": {"0": ["x"]}}}},
-            "0: must hold whole numbers, not ['x']",
-        ),
-        ({"op": "assignors", "names": [1]}, "names: must hold texts, not [1]"),
-        ({"op": "topics", "set": [FOO | {"racks": [1]}]}, "0: must be a list, not 1"),
-        ({"op": "topics", "remove": [{}]}, "remove: must hold texts, not [{}]"),
-        ({"op": "replay", "control": "commit"}, "control 'commit': use one of COMMIT, ABORT"),
-    ],
-)
-def test_malformed_step_is_refused(command: Json, error: str) -> None:
+@pytest.mark.parametrize("line", MALFORMED.read_text("utf-8").splitlines())
+def test_malformed_step_is_refused(line: str) -> None:
     """One line says what is wrong, and the world goes on."""
+    case = json.loads(line)
     world = Stepped()
-    assert world.do(**command)["error"] == error
+    assert world.do(**case["command"])["error"] == case["error"]
     assert world.do("timers")["timers"] == {}
 
 
