@@ -1,6 +1,6 @@
 """Findings about work: twice at once, again, or not stored while the member was well."""
 
-import json
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -8,102 +8,18 @@ from msgspec.structs import replace
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.replay.findings import Finding
 from coordinator_sim.replay.work_findings import work_findings, work_findings_in
-from coordinator_sim.sim.scenario.files import scenario_from_json
+from coordinator_sim.sim.scenario.files import load_scenario
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
 from coordinator_sim.trace.work import count_work
 from coordinator_sim_scenarios.catalog import all_scenarios
 from tests.simulated import events_of
 
-SOURCE = {"type": "source", "partitions": 3, "records_per_s": 20}
-BACK_TO_EAGER = {
-    "name": "back-to-eager",
-    "title": "Connect goes back to eager, worker by worker",
-    "story": "The last workers ran their tasks under sessioned and do not stop them first.",
-    "duration_ms": 120_000,
-    "topics": [{"name": "in", "partitions": 3}],
-    "groups": [
-        {
-            "type": "connect",
-            "group_id": "c",
-            "connect_protocol": "sessioned",
-            "settings": {"scheduled.rebalance.max.delay.ms": "5000"},
-            "connectors": {"a": 3},
-            "work": {"a": {**SOURCE, "topic": "in"}},
-            "workers": [{"name": "w-1"}, {"name": "w-2"}, {"name": "w-3"}],
-        }
-    ],
-    "happenings": [
-        {
-            "kind": "RestartMember",
-            "at_ms": at_ms,
-            "member": member,
-            "down_ms": 3_000,
-            "settings": {"connect.protocol": "eager"},
-        }
-        for at_ms, member in ((40_000, "w-1"), (80_000, "w-2"))
-    ],
-    "traces_work": True,
-    "profile": "4.3",
-}
-LATE_POLL = {
-    "name": "late-poll",
-    "title": "A member leaves for its polls, and works on",
-    "story": "The application holds its records for twenty seconds; another has them after eight.",
-    "duration_ms": 60_000,
-    "topics": [{"name": "t", "partitions": 2, "records_per_s": 50}],
-    "groups": [
-        {
-            "type": "consumer",
-            "group_id": "g",
-            "topics": ["t"],
-            "assignors": ["cooperative-sticky"],
-            "settings": {"max.poll.interval.ms": "8000", "heartbeat.interval.ms": "1000"},
-            "members": [
-                {"name": "a", "client": "librdkafka"},
-                {"name": "b", "client": "librdkafka", "start_ms": 12_000},
-            ],
-        }
-    ],
-    "happenings": [{"kind": "SlowPoll", "at_ms": 10_000, "member": "a", "for_ms": 30_000}],
-    "broker_settings": {"group.initial.rebalance.delay.ms": "0"},
-    "traces_work": True,
-    "profile": "4.4",
-}
-STALE_EPOCHS = {
-    "name": "stale-epochs",
-    "title": "Members come and go while others commit",
-    "story": "A commit is on its way when a heartbeat raises the epoch of its member.",
-    "duration_ms": 120_000,
-    "topics": [{"name": "t", "partitions": 12, "records_per_s": 100}],
-    "groups": [
-        {
-            "type": "consumer",
-            "group_id": "g",
-            "topics": ["t"],
-            "settings": {"group.protocol": "consumer", "enable.auto.commit": "false"},
-            "members": [
-                {
-                    "name": "m-{1..6}",
-                    "client": "librdkafka",
-                    "processing": {"type": "per-poll", "ms": 150},
-                    "commits": {"when": "sync"},
-                }
-            ],
-        }
-    ],
-    "happenings": [
-        {"kind": "StopMember", "at_ms": 40_000, "member": "m-{2..6}", "apart_ms": 5_000}
-    ],
-    "variety": {},
-    "traces_work": True,
-    "profile": "4.2",
-    "network": {"latency": {"type": "uniform", "low_us": 20_000, "high_us": 60_000}},
-}
+SCENARIOS = Path(__file__).with_name("scenarios")
 
 
-def found_in(document: dict[str, object]) -> tuple[list[TraceEvent], dict[str, Finding]]:
-    """The events of a scenario, and its findings by kind."""
-    events = events_of(scenario_from_json(json.dumps(document).encode(), "here"))
+def found_in(name: str, **changed: object) -> tuple[list[TraceEvent], dict[str, Finding]]:
+    """The events of a scenario of this folder, and its findings by kind."""
+    events = events_of(replace(load_scenario(SCENARIOS / f"{name}.json"), **changed))
     return events, {each.kind: each for each in work_findings_in(events)}
 
 
@@ -118,7 +34,7 @@ def catalogue(name: str) -> dict[str, Finding]:
 
 def test_tasks_run_twice_on_the_way_back_to_eager_are_found_with_their_cause() -> None:
     """KAFKA-13816: as long as `run` counts, in its unit; the way that helps is named."""
-    events, found = found_in(BACK_TO_EAGER)
+    events, found = found_in("back-to-eager")
     twice = found["work-done-twice"]
     counted_us = sum(row.double_run_us for row in count_work(events))
     assert counted_us > 30_000_000
@@ -132,7 +48,7 @@ def test_tasks_run_twice_on_the_way_back_to_eager_are_found_with_their_cause() -
 
 def test_member_that_left_for_its_polls_and_works_on_is_found() -> None:
     """Librdkafka 5604: both hold every partition from b's assignment to a's next poll."""
-    events, found = found_in(LATE_POLL)
+    events, found = found_in("late-poll")
     twice = found["work-done-twice"]
     counted_us = sum(row.double_run_us for row in count_work(events))
     assert (twice.cost_s, twice.cost_unit) == (counted_us / 1e6, "partition-seconds run twice")
@@ -143,7 +59,7 @@ def test_member_that_left_for_its_polls_and_works_on_is_found() -> None:
 
 def test_commits_of_healthy_members_that_are_refused_are_found_with_their_share() -> None:
     """How many, of how many, whose; and that brokers of 4.3 take them."""
-    events, found = found_in(STALE_EPOCHS)
+    events, found = found_in("stale-epochs")
     commits = [event for event in events if event.event is Event.OFFSET_COMMIT]
     stale = [each for each in commits if each.error_code is ErrorCode.STALE_MEMBER_EPOCH]
     refused = found["commits-refused"]
@@ -153,8 +69,7 @@ def test_commits_of_healthy_members_that_are_refused_are_found_with_their_share(
         refused.what
     )
     assert "KIP-1251" in refused.change
-    newer = {**STALE_EPOCHS, "profile": "4.3"}
-    assert found_in(newer)[1] == {}
+    assert found_in("stale-epochs", profile="4.3")[1] == {}
 
 
 @pytest.mark.parametrize(
