@@ -93,65 +93,20 @@ def test_static_member_replaced_since_3_0_names_the_old_member_alone() -> None:
     assert (event.member_id, event.attrs["old_member_id"]) == (None, "c-0")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        scala(
-            "Request memberId=c-1 for static member with groupInstanceId=i-1 is fenced by current "
-            "memberId=c-2 during operation heartbeat"
-        ),
-        scala(
-            "given member.id c-1 is identified as a known static member i-1,but not matching the "
-            "expected member.id c-2 during heartbeat, will respond with instance fenced error"
-        ),
-        scala(
-            "given member.id c-1 is identified as a known static member i-1,but not matching the "
-            "expected member.id c-2"
-        ),
-    ],
-)
-def test_fenced_static_member_names_both_members(line: str) -> None:
+@about("fenced")
+def test_fenced_static_member_names_both_members(row: dict[str, Any]) -> None:
     """The fenced member is the event's, the one in its place an attribute."""
-    (event,) = events_of(line)
-    assert event.event is Event.MEMBER_FENCED
-    assert (event.member_id, event.group_instance_id) == ("c-1", "i-1")
+    event = event_of(row)
     assert event.attrs["current_member_id"] == "c-2"
     assert event.attrs.get("operation") in ("heartbeat", None)
 
 
-@pytest.mark.parametrize(
-    ("line", "new_leader"),
-    [
-        (
-            (
-                "Group leader [member.id: c-1, group.instance.id: None] failed to join before "
-                "rebalance timeout, while new leader c-2 was elected."
-            ),
-            "c-2",
-        ),
-        (
-            (
-                "Group leader [memberId: c-1, groupInstanceId: null] failed to join before the "
-                "rebalance timeout. Member c-2 was elected as the new leader."
-            ),
-            "c-2",
-        ),
-        (
-            (
-                "Group leader [member.id: c-1, group.instance.id: None] failed to join before "
-                "rebalance timeout, and the group couldn't proceed to next generationbecause no "
-                "member joined."
-            ),
-            None,
-        ),
-    ],
-)
-def test_leader_that_did_not_rejoin_is_replaced(line: str, new_leader: str | None) -> None:
+@about("leader")
+def test_leader_that_did_not_rejoin_is_replaced(row: dict[str, Any]) -> None:
     """The old leader is an attribute; without members nobody leads."""
-    (event,) = events_of(scala(line))
-    assert (event.event, event.leader_id) == (Event.LEADER_REPLACED, new_leader)
+    event = event_of(row)
     assert event.attrs["old_leader_id"] == "c-1"
-    assert ("outcome" in event.attrs) is (new_leader is None)
+    assert ("outcome" in event.attrs) is (event.leader_id is None)
 
 
 @pytest.mark.parametrize("members", ["Set(c-1, c-2)", "[c-1, c-2]", "KeySet(c-1, c-2)"])
@@ -210,36 +165,10 @@ def test_loaded_member_keeps_the_stored_generation_apart() -> None:
     assert event.attrs["stored_generation"] == "1"
 
 
-@pytest.mark.parametrize(
-    ("line", "event", "count"),
-    [
-        (stored("Removed 3 expired offsets in 2 milliseconds."), Event.OFFSET_EXPIRED, "3"),
-        (
-            java(
-                "Generated 3 tombstone records while cleaning up group metadata in 2 milliseconds."
-            ),
-            Event.OFFSET_EXPIRED,
-            "3",
-        ),
-        (
-            stored("Removed 3 offsets associated with deleted partitions: t-0."),
-            Event.OFFSET_TOMBSTONE,
-            "3",
-        ),
-        (
-            scala(
-                "The following offsets of the group shop were deleted: t-0, t-1. A total of 3 "
-                "offsets were removed."
-            ),
-            Event.OFFSET_TOMBSTONE,
-            "3",
-        ),
-    ],
-)
-def test_offset_housekeeping_tells_its_count(line: str, event: Event, count: str) -> None:
+@about("offsets")
+def test_offset_housekeeping_tells_its_count(row: dict[str, Any]) -> None:
     """Expiry and deletion of offsets are counted by the broker itself."""
-    (found,) = events_of(line)
-    assert (found.event, found.attrs["count"]) == (event, count)
+    assert event_of(row).attrs["count"] == "3"
 
 
 def test_coordinator_starts_and_stops() -> None:
