@@ -288,7 +288,8 @@ def test_a_brokers_log_has_no_lines_of_it() -> None:
 
 _TWICE = """
 from coordinator_sim.trace.digest import digest_of
-from tests.unit.coordinator.streams.test_streams_trace import CHANGELOG, STATEFUL, Told
+from tests.unit.coordinator.streams.test_streams_groups import STATEFUL
+from tests.unit.coordinator.streams.test_streams_trace import CHANGELOG, Told
 told = Told(STATEFUL, standbys=1)
 told.broker.set_topic("app-store-changelog", 4, CHANGELOG)
 for member in ("a", "b", "c") * 4:
