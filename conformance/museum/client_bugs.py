@@ -11,7 +11,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-8104",
         "A join goes on with a generation that the heartbeat thread has reset.",
-        _CLIENTS + "join_group",
+        _CLIENTS + "abstract_coordinator",
         "        elif self._generation.is_reset or self._state is not MemberState.STABLE:\n",
         "        elif False:\n",
         "scenario frozen-while-joining",
@@ -19,7 +19,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-9140",
         "An assignment is taken although the member has left the join it belongs to.",
-        _CLIENTS + "join_group",
+        _CLIENTS + "abstract_coordinator",
         (
             "        elif generation.is_reset or "
             "self._state is not MemberState.COMPLETING_REBALANCE:\n"
@@ -38,7 +38,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-9815",
         "A JoinGroup that failed is forgotten when its reason is gone.",
-        _CLIENTS + "join_group",
+        _CLIENTS + "abstract_coordinator",
         "        if error != MEMBER_ID_REQUIRED:\n",
         "        self._rejoin_needed = error == MEMBER_ID_REQUIRED\n        if False:\n",
         "scenario subscription-reverted",
@@ -46,7 +46,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-13214",
         "A member whose coordinator is gone in the middle of a join forgets its id.",
-        _CLIENTS + "join_group",
+        _CLIENTS + "abstract_coordinator",
         '            self._request_rejoin(f"rebalance failed due to {error}")\n',
         (
             '            self._request_rejoin(f"rebalance failed due to {error}")\n'
@@ -57,7 +57,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-14024",
         "Before a rejoin a commit is waited for without end.",
-        _CLIENTS + "consumer_rebalance",
+        _CLIENTS + "consumer_coordinator",
         "        if future is not None and now_ms < self._join_prepare_deadline_ms:\n",
         "        if future is not None:\n",
         "scenario stuck-commit",
@@ -104,7 +104,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-13891",
         "A subscription does not say in which generation its partitions were owned.",
-        _CLIENTS + "consumer_rebalance",
+        _CLIENTS + "consumer_coordinator",
         "                        generation_id=self._generation.generation_id,\n",
         "                        generation_id=-1,\n",
         "scenario subscription-reverted",
@@ -112,7 +112,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-14382",
         "Every cooperative assignment is followed by another rebalance.",
-        _CLIENTS + "consumer_rebalance",
+        _CLIENTS + "consumer_coordinator",
         "        if self._protocol is RebalanceProtocol.COOPERATIVE and revoked:\n",
         "        if self._protocol is RebalanceProtocol.COOPERATIVE:\n",
         "scenario slow-follower-sync",
@@ -131,7 +131,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-10870",
         "A JoinGroup that the coordinator could not store is an unexpected error.",
-        _CLIENTS + "join_group",
+        _CLIENTS + "abstract_coordinator",
         (
             "            case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS | "
             "ErrorCode.REBALANCE_IN_PROGRESS:\n"
@@ -174,7 +174,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "KAFKA-15106",
         "Partitions that would make nothing more even are gone through all the same.",
-        _ASSIGNORS + "sticky_general",
+        _ASSIGNORS + "sticky",
         "            greatest[topic] > len(held) + 1\n",
         "            greatest[topic] > len(held)\n",
         "looks-on-only-while-it-helps",
@@ -182,7 +182,7 @@ CLIENT_BUGS: Final = (
     Exhibit(
         "librdkafka-4783",
         "Where the topics of members differ, an assignor may look for what to move without end.",
-        _ASSIGNORS + "sticky_general",
+        _ASSIGNORS + "sticky",
         (
             "                if self._is_balanced():\n"
             "                    break\n"

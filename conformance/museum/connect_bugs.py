@@ -103,7 +103,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "starts-past-the-assignment",
         "A worker that has read beyond its assignment starts the assignment's work.",
-        _CONNECT + "herding.rebalance_handling",
+        _CONNECT + "herding.herder",
         "    if herder.config_state.offset != assignment.offset:\n",
         "    if False:\n",
         "C-HERD-02",
@@ -111,7 +111,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "starts-before-it-has-read",
         "A worker behind its assignment starts work without reading the config topic.",
-        _CONNECT + "herding.rebalance_handling",
+        _CONNECT + "herding.herder",
         "    if needs_read_to_end:\n",
         "    if False:\n",
         "C-HERD-03",
@@ -119,7 +119,7 @@ CONNECT_FAULTS: Final = (
     Exhibit(
         "forgets-the-scheduled-rebalance",
         "Nobody rejoins when the scheduled delay is over.",
-        _CONNECT + "herding.rebalance_handling",
+        _CONNECT + "herding.herder",
         "        needs_rejoin = True\n        herder.scheduled_rebalance_ms = FOREVER\n",
         "        herder.scheduled_rebalance_ms = FOREVER\n",
         "C-HERD-06",
