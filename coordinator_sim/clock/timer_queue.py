@@ -138,6 +138,7 @@ class BucketQueue(list[Bucket]):
 
 
 _NOT_PLACED: Final = -1
+_NO_KEY: Final = TimerKey(TimerKind.WRITE, "")
 _in_line = attrgetter("arm_seq")
 
 
@@ -218,7 +219,9 @@ class TimerQueue:
     def touch(self, deadline_ms: int) -> None:
         """Arm a timer and cancel it at once: its bucket stays queued, and turns the wheel."""
         if deadline_ms > self._wheel_ms:
-            self._bucket_for(deadline_ms)
+            timer = Timer(_NO_KEY, deadline_ms, 0)
+            self._place(timer)
+            self._withdraw(timer)
 
     def pop_due(self, now_ms: int) -> Timer | None:
         """Take the next timer whose deadline is not after `now_ms`; None when there is none.
@@ -270,30 +273,28 @@ class TimerQueue:
             timer.bucket_end_ms = 0
             self._ready.append(timer)
             return
-        bucket = self._bucket_for(deadline_ms)
+        if deadline_ms == self._latest_ms:
+            bucket = self._latest
+        else:
+            tick = 1
+            span = WHEEL_SIZE
+            # Terminates because each wheel spans twenty times the one below it.
+            while deadline_ms >= wheel_ms - wheel_ms % tick + span:
+                tick = span
+                span *= WHEEL_SIZE
+            start_ms = deadline_ms - deadline_ms % tick
+            bucket = self._buckets.get((start_ms, tick)) or self._queued(start_ms, tick)
+            self._latest_ms = deadline_ms
+            self._latest = bucket
         bucket.timers[timer] = None
         timer.bucket = bucket
         timer.tick_ms = bucket.tick_ms
         timer.bucket_end_ms = bucket.start_ms + bucket.tick_ms
 
-    def _bucket_for(self, deadline_ms: int) -> Bucket:
-        """Return the bucket of a deadline ahead of the wheel, queued from now on."""
-        if deadline_ms == self._latest_ms:
-            return self._latest
-        wheel_ms = self._wheel_ms
-        tick = 1
-        span = WHEEL_SIZE
-        # Terminates because each wheel spans twenty times the one below it.
-        while deadline_ms >= wheel_ms - wheel_ms % tick + span:
-            tick = span
-            span *= WHEEL_SIZE
-        start_ms = deadline_ms - deadline_ms % tick
-        bucket = self._buckets.get((start_ms, tick))
-        if bucket is None:
-            bucket = self._buckets[start_ms, tick] = Bucket(start_ms, tick)
-            self._queue.add(bucket)
-        self._latest_ms = deadline_ms
-        self._latest = bucket
+    def _queued(self, start_ms: int, tick_ms: int) -> Bucket:
+        """A new bucket, queued from now on."""
+        bucket = self._buckets[start_ms, tick_ms] = Bucket(start_ms, tick_ms)
+        self._queue.add(bucket)
         return bucket
 
     def _withdraw(self, timer: Timer) -> None:
