@@ -299,7 +299,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-3590",
         "Too few replicas is passed on as it is.",
-        _CORE + "refusals",
+        _CORE + "runtime",
         (
             "_METADATA_ERRORS: Final = {\n"
             "    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,\n"
@@ -338,7 +338,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-6773",
         "The empty group id is let into JoinGroup.",
-        _CORE + "admission",
+        _CORE + "coordinator",
         "    has_bad_name = not request.group_id and not isinstance(request, nameless)\n",
         "    has_bad_name = request.group_id is None\n",
         "JOIN-GROUP-ID as 4.4",

@@ -2,21 +2,23 @@
 
 A function of (state, request, now): no clock, no sockets, no threads. Requests are routed to the
 offsets partition of their group, checked, and given to the `handlers` of the profile's coordinator;
-timers that came due are given to `firing`.
+timers that came due do what they were armed for.
 
-Source: kafka trunk, GroupCoordinatorService.java.
+Source: kafka trunk, GroupCoordinatorService.java, CoordinatorTimerImpl.java and
+CoordinatorRuntime.withActiveContextOrThrow; kafka 3.9, GroupCoordinator.validateGroupStatus and
+DelayedOperation.scala.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from coordinator_sim.clock.clock import WallClock
-from coordinator_sim.clock.timer_queue import Timer
-from coordinator_sim.coordinator.admission import (
-    admission_error,
-    invalid_form,
-    nameless_requests,
-)
+from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.coordinator.commit_validation import verify
+from coordinator_sim.coordinator.common.runtime import OpenBatch
+from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.consumer.heartbeat import invalid_heartbeat
+from coordinator_sim.coordinator.consumer.leaving import fence_consumer_member
 from coordinator_sim.coordinator.contract import (
     CoordinatorConfig,
     CoordinatorResult,
@@ -28,7 +30,9 @@ from coordinator_sim.coordinator.contract import (
     TopicRights,
     TransactionVerifier,
 )
-from coordinator_sim.coordinator.firing import fire_due
+from coordinator_sim.coordinator.epoch_refusals import refused
+from coordinator_sim.coordinator.epoch_timers import Fence, MemberTimeout, expire_member
+from coordinator_sim.coordinator.expiry import expire_offsets
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.handlers import Handler, handlers_of
 from coordinator_sim.coordinator.idle import (
@@ -42,20 +46,44 @@ from coordinator_sim.coordinator.inactive import (
     shut_down,
     start_up,
 )
+from coordinator_sim.coordinator.join_phase import (
+    InitialDelay,
+    OwnSession,
+    complete_join,
+    expire_initial_join,
+)
 from coordinator_sim.coordinator.loading import begin_anew, finish_load, replay_batch, unload
-from coordinator_sim.coordinator.membership import handle_heartbeat
-from coordinator_sim.coordinator.metrics import CoordinatorMetrics, measured
+from coordinator_sim.coordinator.membership import (
+    expire_own_session,
+    expire_pending_sync,
+    expire_session,
+    handle_heartbeat,
+)
+from coordinator_sim.coordinator.metrics import CoordinatorMetrics, Gauge, expire_gauge, measured
 from coordinator_sim.coordinator.runtime import (
+    ACTIVE,
+    NO_EFFECT,
+    Effect,
     Parked,
     Partition,
     PartitionState,
     Runtime,
     ScalaRuntime,
+    Write,
     partition_error,
 )
+from coordinator_sim.coordinator.scala.expiry import EXPIRY_KEY, scala_expire
+from coordinator_sim.coordinator.scala.transactions import Materialisation, materialise
 from coordinator_sim.coordinator.share.describe import initialized_partitions
+from coordinator_sim.coordinator.share.group import ShareGroup
+from coordinator_sim.coordinator.share.heartbeat import fence_share_member, invalid_share_heartbeat
+from coordinator_sim.coordinator.share.initializing import AskToInitialize
 from coordinator_sim.coordinator.share.persister import PersisterAnswer
 from coordinator_sim.coordinator.spanning import answer_spanning
+from coordinator_sim.coordinator.streams.group import StreamsGroup
+from coordinator_sim.coordinator.streams.heartbeat import invalid_streams_heartbeat
+from coordinator_sim.coordinator.streams.leaving import expire_initial_delay, fence_streams_member
+from coordinator_sim.coordinator.streams.timers import InitialAssignment
 from coordinator_sim.coordinator.topics import KnownTopic
 from coordinator_sim.coordinator.tracing import trace_request, trace_stale_resignation
 from coordinator_sim.errors import OperationAborted
@@ -63,11 +91,204 @@ from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.log.format.steps import SLICE
+from coordinator_sim.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from coordinator_sim.messages.leave_group import LeaveGroupRequest
+from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.records import LogBatch
-from coordinator_sim.messages.requests import GroupRequest, OneGroupRequest
+from coordinator_sim.messages.requests import GroupRequest, OneGroupRequest, Response
+from coordinator_sim.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+from coordinator_sim.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+from coordinator_sim.messages.sync_group import SyncGroupRequest
+from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
 from coordinator_sim.trace.events import Event
+
+_A_TIMER: Final = 100
+"""Cost of firing a timer, as `log.format.steps` counts: 50 us (measured)."""
+
+
+_FENCES: Final[dict[type, Fence]] = {
+    ConsumerGroup: fence_consumer_member,
+    ShareGroup: fence_share_member,
+    StreamsGroup: fence_streams_member,
+}
+"""What removes a member whose time is over, by the type of its group."""
+
+
+def fire_due(runtime: Runtime) -> None:
+    """Fire timers that are due; whenever none is, another thread gets its turn; for a slice.
+
+    What is left is due at the next call. Terminates: each turn takes some of the slice.
+    """
+    left = SLICE
+    while True:
+        while left > 0 and (timer := runtime.timers.pop_due(runtime.now_ms)) is not None:
+            fire(runtime, timer)
+            if runtime.scheduled:
+                runtime.run_scheduled()
+            left -= _A_TIMER
+        if not runtime.in_background or left <= 0:
+            return
+        key, steps = next(iter(runtime.in_background.items()))
+        try:
+            while left > 0:
+                left -= next(steps)
+        except StopIteration as done:
+            left -= 1
+            del runtime.in_background[key]
+            runtime.scheduled.append(done.value)
+            runtime.run_scheduled()
+
+
+def fire(runtime: Runtime, timer: Timer) -> None:
+    """Do what a timer that came due, and is out of the queue, was armed for."""
+    key, data = timer.key, timer.data
+    if isinstance(data, Write):
+        runtime.expire_write(data)
+        return
+    if isinstance(data, OpenBatch):
+        runtime.end_linger(data)
+        return
+    if isinstance(data, Partition):
+        expire_offsets(runtime, data)
+        return
+    if isinstance(data, Materialisation):
+        materialise(runtime, data)
+        return
+    if key == EXPIRY_KEY:
+        scala_expire(runtime)
+        return
+    if isinstance(data, Gauge):
+        expire_gauge(runtime, data)
+        return
+    if isinstance(data, AskToInitialize):
+        data.ask()
+    elif isinstance(data, InitialAssignment):
+        expire_initial_delay(runtime, data)
+    elif isinstance(data, MemberTimeout):
+        expire_member(runtime, data, _FENCES[data.group_type])
+    else:
+        _fire_of_group(runtime, timer)
+
+
+def _fire_of_group(runtime: Runtime, timer: Timer) -> None:
+    """Do what a timer of a classic group was armed for."""
+    key = timer.key
+    group = runtime.groups.get(key.group_id)
+    if group is not None and runtime.profile.has_coordinator_runtime:
+        # A foreign record may have brought a group whose id belongs elsewhere; Java keeps it there.
+        index = group.offsets_partition
+    else:
+        index = runtime.partition_index(key.group_id)
+    partition = runtime.partitions[index]
+    try:
+        effect = _fire_in_group(runtime, timer)
+    except OperationAborted:
+        return
+    # A write without records waits behind others, and its own timeout turns the wheel.
+    is_led = partition.state is PartitionState.ACTIVE
+    if effect is not NO_EFFECT or (is_led and not partition.is_settled):
+        runtime.submit(partition, None, effect)
+
+
+def _fire_in_group(runtime: Runtime, timer: Timer) -> Effect:
+    key, data = timer.key, timer.data
+    if isinstance(data, OwnSession):
+        return expire_own_session(runtime, data.group, data.member_id)
+    if isinstance(data, Group):
+        return expire_own_session(runtime, data, key.member_id)
+    group = runtime.groups.get(key.group_id)
+    if group is None or key.kind is TimerKind.ORPHAN:
+        return NO_EFFECT
+    match key.kind:
+        case TimerKind.SESSION:
+            return expire_session(runtime, group, key.member_id)
+        case TimerKind.SYNC:
+            return expire_pending_sync(runtime, group, data)
+        case _:
+            if isinstance(data, InitialDelay):
+                return expire_initial_join(runtime, group, data)
+            return complete_join(runtime, group)
+
+
+_NAMELESS: Final = (
+    OffsetCommitRequest,
+    ConsumerGroupHeartbeatRequest,
+    ShareGroupHeartbeatRequest,
+    StreamsGroupHeartbeatRequest,
+)
+"""Requests that may be of the group without a name, or whose form was checked before."""
+_NAMELESS_BUT_JOIN: Final = (*_NAMELESS, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
+
+
+def nameless_requests(profile: Profile) -> tuple[type[OneGroupRequest], ...]:
+    """The requests whose group id is not checked here."""
+    return _NAMELESS_BUT_JOIN if profile.only_join_checks_group_id else _NAMELESS
+
+
+def admission_error(
+    runtime: Runtime,
+    request: OneGroupRequest,
+    api_version: int,
+    partition: Partition | None,
+    nameless: tuple[type[OneGroupRequest], ...],
+) -> ErrorCode:
+    """Why a request is refused before its group is looked at; NONE if it is not.
+
+    Args:
+        runtime: The coordinator.
+        request: The request.
+        api_version: Of the request.
+        partition: The offsets partition of its group; None for one never led.
+        nameless: Requests whose group id is not checked.
+    """
+    profile, is_active = runtime.profile, runtime.is_active
+    has_bad_name = not request.group_id and not isinstance(request, nameless)
+    if has_bad_name and (is_active or profile.checks_group_id_first):
+        return ErrorCode.INVALID_GROUP_ID
+    if not is_active:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    own = NO_ERROR
+    if type(request) is JoinGroupRequest:
+        config, timeout_ms = runtime.config, request.session_timeout_ms
+        least_ms, most_ms = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+        if not least_ms <= timeout_ms <= most_ms:
+            own = ErrorCode.INVALID_SESSION_TIMEOUT
+    elif type(request) is TxnOffsetCommitRequest and profile.has_coordinator_runtime:
+        own = verify(runtime.verifier, request, api_version)
+    if partition is not None and partition.state is ACTIVE:
+        return own
+    if own is not NO_ERROR and not profile.ownership_first:
+        return own
+    return partition_error(partition, profile)
+
+
+def invalid_form(runtime: Runtime, request: OneGroupRequest, api_version: int) -> Response | None:
+    """The refusal of a heartbeat whose own fields are invalid; None for a valid request."""
+    if not runtime.is_active:
+        return None
+    if type(request) is ConsumerGroupHeartbeatRequest:
+        fault = invalid_heartbeat(request, api_version, runtime.config)
+        return None if fault is None else refused(ConsumerGroupHeartbeatResponse, fault)
+    if type(request) is ShareGroupHeartbeatRequest:
+        fault = invalid_share_heartbeat(request)
+        return None if fault is None else refused(ShareGroupHeartbeatResponse, fault)
+    if type(request) is StreamsGroupHeartbeatRequest:
+        refusal = invalid_streams_heartbeat(request, runtime.profile)
+        return None if refusal is None else refused(StreamsGroupHeartbeatResponse, refusal)
+    return None
+
 
 _REQUEST_ERRORS: Final = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,

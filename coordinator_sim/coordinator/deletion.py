@@ -16,12 +16,12 @@ from coordinator_sim.coordinator.expiry import RemoveGroups, tombstones_of
 from coordinator_sim.coordinator.inspection import by_partition
 from coordinator_sim.coordinator.offset_records import offset_tombstones
 from coordinator_sim.coordinator.partition import AnyGroup
-from coordinator_sim.coordinator.refusals import operation_error
 from coordinator_sim.coordinator.runtime import (
     Effect,
     Partition,
     PartitionState,
     Runtime,
+    operation_error,
     partition_error,
 )
 from coordinator_sim.coordinator.scala.cleanup import scala_delete_group

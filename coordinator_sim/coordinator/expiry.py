@@ -15,8 +15,7 @@ from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.group import Group, is_consumer
 from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.partition import AnyGroup
-from coordinator_sim.coordinator.refusals import NOT_LED
-from coordinator_sim.coordinator.runtime import Effect, Partition, Runtime
+from coordinator_sim.coordinator.runtime import NOT_LED, Effect, Partition, Runtime
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.timers import cancel_initial_delay

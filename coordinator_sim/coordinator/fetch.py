@@ -8,12 +8,12 @@ Source: kafka trunk, KafkaApis.handleOffsetFetchRequest and GroupCoordinatorServ
 from dataclasses import dataclass
 from typing import Protocol
 
-from coordinator_sim.coordinator.refusals import fetch_error
 from coordinator_sim.coordinator.runtime import (
     ACTIVE,
     Effect,
     Partition,
     Runtime,
+    fetch_error,
     partition_error,
 )
 from coordinator_sim.coordinator.tracing import trace_fetch

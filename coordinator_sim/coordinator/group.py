@@ -269,10 +269,6 @@ class Group(MemberTable):
         """Whether the group may enter PreparingRebalance. Source: ClassicGroup.canRebalance."""
         return self.state in _CAN_REBALANCE
 
-    def is_preparing(self) -> bool:
-        """Whether the join phase is under way."""
-        return self.state is states.PREPARING_REBALANCE
-
     def has_all_joined(self) -> bool:
         """Whether every member has a parked JoinGroup and no handed-out id is outstanding."""
         return len(self.members) == self.awaiting_join_count and not self.pending_members

@@ -26,8 +26,15 @@ from coordinator_sim.coordinator.join_phase import (
     trace_store_failure,
     update_member,
 )
-from coordinator_sim.coordinator.refusals import dead_error, metadata_append_error
-from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
+from coordinator_sim.coordinator.runtime import (
+    NO_EFFECT,
+    Effect,
+    Parked,
+    Partition,
+    Runtime,
+    dead_error,
+    metadata_append_error,
+)
 from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.static_members import rejoin_static
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode

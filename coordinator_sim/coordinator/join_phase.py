@@ -13,8 +13,13 @@ from msgspec import Struct
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
 from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.refusals import metadata_append_error
-from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Runtime
+from coordinator_sim.coordinator.runtime import (
+    NO_EFFECT,
+    Effect,
+    Parked,
+    Runtime,
+    metadata_append_error,
+)
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.states import AWAITING_SYNC, EMPTY, PREPARING_REBALANCE
@@ -43,7 +48,7 @@ def start_session(runtime: Runtime, group: Group, member: Member) -> None:
 
     Source: in Scala completeAndScheduleNextHeartbeatExpiration.
     """
-    if member.has_satisfied_heartbeat() and not runtime.profile.parked_member_keeps_session:
+    if not runtime.profile.parked_member_keeps_session and member.has_satisfied_heartbeat():
         cancel_session(runtime, group, member.member_id)
         return
     _arm(runtime, group, member, member.session_timeout_ms)
@@ -194,7 +199,8 @@ def maybe_complete_join(runtime: Runtime, group: Group) -> Effect:
 def complete_join(runtime: Runtime, group: Group) -> Effect:
     """End the join phase: a new generation, or nobody left. Source: completeClassicGroupJoin."""
     group.is_spinning = False
-    _drop_not_rejoined(runtime, group)
+    if len(group.members) != group.awaiting_join_count:
+        _drop_not_rejoined(runtime, group)
     if not group.elect_joined_leader() and group.members:
         # Only static members are left and none rejoined: wait for a session to end, or for one.
         if group.rebalance_timeout_ms() == 0:
@@ -203,7 +209,7 @@ def complete_join(runtime: Runtime, group: Group) -> Effect:
         else:
             _arm_join(runtime, group)
         return NO_EFFECT
-    if not group.is_preparing():
+    if group.state is not PREPARING_REBALANCE:
         # QUIRK: a timer of a group whose creation was undone finds the group made after it under
         # that name; Kafka counts the generation up before it throws.
         group.generation_id += 1
@@ -237,8 +243,6 @@ def _drop_not_rejoined(runtime: Runtime, group: Group) -> None:
 
     Source: completeClassicGroupJoin (KIP-345; before it, everyone was removed).
     """
-    if len(group.members) == group.awaiting_join_count:
-        return
     dropped = [
         member
         for member in group.ordered()

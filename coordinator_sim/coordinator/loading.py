@@ -17,7 +17,6 @@ from coordinator_sim.coordinator.epoch_tracing import (
     trace_group_unloaded,
 )
 from coordinator_sim.coordinator.expiry import arm_expiry, expiry_key
-from coordinator_sim.coordinator.gauges import arm_gauge, gauge_key
 from coordinator_sim.coordinator.group import Group, Member, subscriptions_of
 from coordinator_sim.coordinator.join_phase import (
     OwnSession,
@@ -25,6 +24,7 @@ from coordinator_sim.coordinator.join_phase import (
     prepare_rebalance,
     start_session,
 )
+from coordinator_sim.coordinator.metrics import arm_gauge, gauge_key
 from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets

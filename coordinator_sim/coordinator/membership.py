@@ -17,8 +17,7 @@ from coordinator_sim.coordinator.join_phase import (
     rebalance_or_complete,
     start_session,
 )
-from coordinator_sim.coordinator.refusals import dead_error
-from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime
+from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime, dead_error
 from coordinator_sim.coordinator.tracing import trace_fenced_leave
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode

@@ -19,10 +19,9 @@ from coordinator_sim.coordinator.join_phase import (
     trace_store_failure,
     update_member,
 )
-from coordinator_sim.coordinator.refusals import metadata_append_error
-from coordinator_sim.coordinator.runtime import Effect, Runtime
+from coordinator_sim.coordinator.runtime import Effect, Runtime, metadata_append_error
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.kafka.states import PREPARING_REBALANCE, GroupState
 from coordinator_sim.messages.join_group import JoinGroupResponse
 from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.trace.events import Event, RebalanceReason
@@ -138,7 +137,7 @@ class StoreStaticMember:
         group, member_id = self.group, self.member_id
         if self.join.context.api_version >= _SKIP_ASSIGNMENT_VERSION:
             is_leader = group.leader_id == member_id
-            if is_leader and group.is_preparing():
+            if is_leader and group.state is PREPARING_REBALANCE:
                 # QUIRK: Kafka throws when it lists the members here, and so the leader stays
                 # parked. Source: ClassicGroup.currentClassicGroupMembers.
                 return

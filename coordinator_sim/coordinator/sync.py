@@ -15,8 +15,15 @@ from coordinator_sim.coordinator.join_phase import (
     start_session,
     trace_store_failure,
 )
-from coordinator_sim.coordinator.refusals import dead_error, metadata_append_error
-from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Parked, Partition, Runtime
+from coordinator_sim.coordinator.runtime import (
+    NO_EFFECT,
+    Effect,
+    Parked,
+    Partition,
+    Runtime,
+    dead_error,
+    metadata_append_error,
+)
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse

@@ -21,9 +21,8 @@ from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignm
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
 from coordinator_sim.coordinator.common.runtime import PartitionState
 from coordinator_sim.coordinator.contract import Assignors, CoordinatorResult, DeletedTopic
-from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.coordinator.coordinator import GroupCoordinator, fire
 from coordinator_sim.coordinator.expiry import expire_offsets
-from coordinator_sim.coordinator.firing import fire
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.loading import open_groups, replay_batch
 from coordinator_sim.coordinator.partition import Partition

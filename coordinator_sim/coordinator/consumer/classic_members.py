@@ -30,7 +30,6 @@ from coordinator_sim.coordinator.consumer.heartbeat import (
 from coordinator_sim.coordinator.consumer.regex import RegexChange, change_regex
 from coordinator_sim.coordinator.consumer.upgrade import classic_metadata
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked
-from coordinator_sim.coordinator.epoch_joining import Found
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     fenced_instance,
@@ -38,6 +37,7 @@ from coordinator_sim.coordinator.epoch_refusals import (
     unknown_member,
 )
 from coordinator_sim.coordinator.epoch_timers import (
+    Found,
     cancel_member_timers,
     start_classic_session,
     start_joining,

@@ -38,12 +38,6 @@ from coordinator_sim.coordinator.consumer.upgrade import upgraded
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
-from coordinator_sim.coordinator.epoch_joining import (
-    Found,
-    found_member,
-    member_of,
-    replacing_member,
-)
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     group_is_full,
@@ -52,7 +46,14 @@ from coordinator_sim.coordinator.epoch_refusals import (
     unknown_group,
     unknown_member,
 )
-from coordinator_sim.coordinator.epoch_timers import start_rebalance, start_session
+from coordinator_sim.coordinator.epoch_timers import (
+    Found,
+    found_member,
+    member_of,
+    replacing_member,
+    start_rebalance,
+    start_session,
+)
 from coordinator_sim.coordinator.expiry import CONVERTED, RemoveGroups
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous

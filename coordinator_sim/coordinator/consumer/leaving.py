@@ -17,13 +17,12 @@ from coordinator_sim.coordinator.consumer.group import (
 )
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
 from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME
-from coordinator_sim.coordinator.epoch_joining import member_of
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     group_of_type,
     no_downgrade,
 )
-from coordinator_sim.coordinator.epoch_timers import cancel_member_timers
+from coordinator_sim.coordinator.epoch_timers import cancel_member_timers, member_of
 from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode

@@ -10,7 +10,11 @@ handleFetchOffsets), GroupMetadataManager.storeOffsets and getOffsets, GroupCoor
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coordinator_sim.coordinator.commit_validation import validate_commit
+from coordinator_sim.coordinator.commit_validation import (
+    validate_commit,
+    validate_txn_member,
+    verify,
+)
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.join import create_group
 from coordinator_sim.coordinator.offset_records import (
@@ -18,13 +22,18 @@ from coordinator_sim.coordinator.offset_records import (
     java_length,
     offset_value_version,
 )
-from coordinator_sim.coordinator.refusals import commit_error, outcomes_by_topic
-from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
+from coordinator_sim.coordinator.runtime import (
+    Effect,
+    Parked,
+    Partition,
+    Runtime,
+    commit_error,
+    outcomes_by_topic,
+)
 from coordinator_sim.coordinator.scala.group_offsets import (
     Place,
     immutable_order,
 )
-from coordinator_sim.coordinator.txn_validation import validate_txn_member, verify
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.offset_maps import asked_order, kept_order
 from coordinator_sim.kafka.states import GroupState

@@ -17,9 +17,8 @@ from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.consumer.heartbeat import empty_field
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, UNKNOWN_TIME
-from coordinator_sim.coordinator.epoch_joining import member_of
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
-from coordinator_sim.coordinator.epoch_timers import cancel_member_timers, start_session
+from coordinator_sim.coordinator.epoch_timers import cancel_member_timers, member_of, start_session
 from coordinator_sim.coordinator.modern.group import CountedTopics, MemberState, is_homogeneous
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.share.group import (

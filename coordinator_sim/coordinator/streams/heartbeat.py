@@ -18,7 +18,6 @@ from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.consumer.heartbeat import empty_field
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
-from coordinator_sim.coordinator.epoch_joining import Found, found_member
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     group_is_full,
@@ -26,7 +25,12 @@ from coordinator_sim.coordinator.epoch_refusals import (
     refused,
     unknown_group,
 )
-from coordinator_sim.coordinator.epoch_timers import start_rebalance, start_session
+from coordinator_sim.coordinator.epoch_timers import (
+    Found,
+    found_member,
+    start_rebalance,
+    start_session,
+)
 from coordinator_sim.coordinator.expiry import RemoveGroups
 from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.offset_records import group_tombstone
