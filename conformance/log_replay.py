@@ -8,9 +8,9 @@ requests, pending ids and timers. `checkers.log_replay` has the invariant over a
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
-from coordinator_sim.coordinator.group import Group
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode

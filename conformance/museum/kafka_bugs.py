@@ -10,7 +10,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-12890",
         "A leader that never sends SyncGroup holds its group in AwaitingSync for ever.",
-        _CORE + "join_phase",
+        _CORE + "classic.join_phase",
         "    if runtime.profile.sync_timeout:\n",
         "    if False:\n",
         "PSYN-001 as 4.4",
@@ -18,7 +18,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-9752",
         "A member admitted by a rebalance stays new, so that its session never runs.",
-        _CORE + "join_phase",
+        _CORE + "classic.join_phase",
         "        member.is_new = False\n",
         "        member.is_new = True\n",
         "REB-008 as 4.4",
@@ -26,7 +26,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-9232",
         "The five minutes of a new member go on after it was admitted.",
-        _CORE + "join_phase",
+        _CORE + "classic.join_phase",
         ("        start_session(runtime, group, member)\n        member.is_new = False\n"),
         "        member.is_new = False\n",
         "REB-011 as 4.4",
@@ -34,7 +34,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-7610",
         "A new member's JoinGroup is parked without limit.",
-        _CORE + "join_phase",
+        _CORE + "classic.join_phase",
         "    if timeout_ms:\n",
         "    if False:\n",
         "INIT-014 as 4.4",
@@ -42,7 +42,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-7824",
         "A client without an id becomes a member at once, at every version.",
-        _CORE + "join",
+        _CORE + "classic.join",
         "    if join.context.api_version >= _KNOWN_ID_VERSION and runtime.profile.member_id_required:\n",
         "    if False:\n",
         "JOIN-029 as 4.4",
@@ -50,7 +50,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-7909",
         "The join phase ends although a handed-out id is outstanding.",
-        _CORE + "group",
+        _CORE + "classic.group",
         "        return len(self.members) == self.awaiting_join_count and not self.pending_members\n",
         "        return len(self.members) == self.awaiting_join_count\n",
         "MID-007 as 4.4",
@@ -58,7 +58,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-9844",
         "While a group prepares, its size limit is not looked at.",
-        _CORE + "join",
+        _CORE + "classic.join",
         "return parked_already or group.awaiting_join_count < limit\n",
         "return True\n",
         "MAX-002 as 4.4",
@@ -74,7 +74,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-8220",
         "The rebalance timeout removes static members too.",
-        _CORE + "join_phase",
+        _CORE + "classic.join_phase",
         "        if member.awaiting_join is None and member.group_instance_id is None\n",
         "        if member.awaiting_join is None\n",
         "PSYN-006 as 4.4",
@@ -82,7 +82,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-8500",
         "Of two processes with one instance id, the first is not told that it is fenced.",
-        _CORE + "static_members",
+        _CORE + "classic.static_members",
         (
             "    complete_join_of(\n"
             "        runtime,\n"
@@ -97,7 +97,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-8715",
         "The id of a static member is made of the time of its group's state, which may be unknown.",
-        _CORE + "join",
+        _CORE + "classic.join",
         "    if instance_id is not None:\n        existing_id",
         (
             "    if instance_id is not None:\n"
@@ -111,7 +111,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-9801",
         "A static member that comes back in the sync phase starts no rebalance.",
-        _CORE + "static_members",
+        _CORE + "classic.static_members",
         "        return prepare_rebalance(runtime, group, RebalanceReason.METADATA_CHANGED, text)\n",
         "        return maybe_complete_join(runtime, group)\n",
         "STAT-004 as 4.4",
@@ -119,7 +119,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-10284",
         "The new id of a static member is not stored.",
-        _CORE + "static_members",
+        _CORE + "classic.static_members",
         "                records=(group_record(runtime, group, group.as_record(assignments)),),\n",
         "                records=(),\n",
         "STAT-006 as 4.4",
@@ -127,7 +127,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-14009",
         "A member that rejoins keeps the timeouts of its first request.",
-        _CORE + "join_phase",
+        _CORE + "classic.join_phase",
         "    if runtime.profile.refreshes_timeouts:\n",
         "    if False:\n",
         "JOIN-039 as 4.4",
@@ -135,7 +135,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-13435",
         "A static leader that comes back is told to assign again.",
-        _CORE + "static_members",
+        _CORE + "classic.static_members",
         '            leader, skips = group.leader_id or "", is_leader\n',
         '            leader, skips = group.leader_id or "", False\n',
         "STAT-006 as 4.4",
@@ -143,7 +143,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-14201",
         "A commit without generation to an Empty group is refused when it names an id.",
-        _CORE + "commit_validation",
+        _CORE + "offsets.commit_validation",
         "    if generation_id < 0 and group.state is EMPTY:\n",
         "    if generation_id < 0 and group.state is EMPTY and request.group_instance_id is None:\n",
         "COMMIT-013 as 3.9",
@@ -151,7 +151,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-13636",
         "Offsets expire while a group of consumers rebalances.",
-        _CORE + "expiry",
+        _CORE + "offsets.expiry",
         "    return is_known and group.state is GroupState.STABLE\n",
         "    return is_known\n",
         "EXPIRE-006 as 4.4",
@@ -185,7 +185,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-10401",
         "The time at which a group became Empty is not stored.",
-        _CORE + "group",
+        _CORE + "classic.group",
         "            current_state_timestamp=self.current_state_timestamp_ms,\n",
         "            current_state_timestamp=-1,\n",
         "EXPIRE-RELOADED as 4.4",
@@ -193,7 +193,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-4472",
         "A long retention overflows 32 bits of milliseconds.",
-        _CORE + "expiry",
+        _CORE + "offsets.expiry",
         "    return now_ms - base_ms >= runtime.config.offsets_retention_ms\n",
         (
             "    retention_ms = runtime.config.offsets_retention_ms\n"
@@ -204,7 +204,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-5247",
         "At the end of a transaction its offsets win over newer ones.",
-        _CORE + "offset_store",
+        _CORE + "offsets.offset_store",
         "            if existing is None or stored[1] > existing[1]:\n",
         "            if True:\n",
         "OLOAD-008 as 4.4",
@@ -212,7 +212,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-17507",
         "The end of a transaction is answered before its marker is committed.",
-        _CORE + "transactions",
+        _CORE + "offsets.transactions",
         "    runtime.submit(partition, parked, marker_effect(request))\n",
         (
             "    runtime.answer(parked, TransactionCompleted())\n"
@@ -314,7 +314,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-8386",
         "A Dead group says that the member is unknown.",
-        _CORE + "membership",
+        _CORE + "classic.membership",
         ("    if state is DEAD:\n        return dead_error(runtime.profile)\n"),
         ("    if state is DEAD:\n        return ErrorCode.UNKNOWN_MEMBER_ID\n"),
         "HB-010 as 4.4",
@@ -330,7 +330,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-6005",
         "A first JoinGroup without protocols is let in.",
-        _CORE + "group",
+        _CORE + "classic.group",
         "            return bool(protocol_type) and bool(protocols)\n",
         "            return True\n",
         "JOIN-012 as 4.4",
@@ -346,7 +346,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-4925",
         "The first join into an Empty group does not wait for more.",
-        _CORE + "join_phase",
+        _CORE + "classic.join_phase",
         (
             "        delay_ms = runtime.config.group_initial_rebalance_delay_ms\n"
             "        remaining_ms"
@@ -357,7 +357,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-10134",
         "A heartbeat in the sync phase is told to rejoin.",
-        _CORE + "membership",
+        _CORE + "classic.membership",
         "    return _HEARTBEAT_REBALANCE if state is PREPARING_REBALANCE else HEARTBEAT_OK\n",
         "    return HEARTBEAT_OK if state is STABLE else _HEARTBEAT_REBALANCE\n",
         "HB-006 as 4.4",
@@ -365,7 +365,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-16371",
         "An offset whose metadata is too long is stored with the others.",
-        _CORE + "offset_records",
+        _CORE + "offsets.offset_records",
         (
             "                    OffsetCommitResponsePartition(index, ErrorCode.OFFSET_METADATA_TOO_LARGE)\n"
             "                )\n"
@@ -380,7 +380,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KAFKA-17267",
         "A require-stable fetch that is not committed in time passes the error on.",
-        _CORE + "fetch",
+        _CORE + "offsets.fetch",
         "error_code=fetch_error(error)",
         "error_code=error",
         "FETCH-011 as 4.4",
@@ -396,7 +396,7 @@ KAFKA_BUGS: Final = (
     Exhibit(
         "KoP-380",
         "Whether the rest has joined is not looked at when a member leaves a join phase.",
-        _CORE + "membership",
+        _CORE + "classic.membership",
         "    return maybe_complete_join(runtime, group)\n\n\ndef _leave_one_by_one",
         "    return NO_EFFECT\n\n\ndef _leave_one_by_one",
         "LEAVE-009 as 4.4",

@@ -21,7 +21,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "generation-stands-still",
         "A completed join phase does not count the generation up.",
-        _CORE + "group",
+        _CORE + "classic.group",
         "        self.generation_id += 1\n",
         "        self.generation_id += 0\n",
         "JOIN-001 as 4.4",
@@ -29,7 +29,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "followers-see-members",
         "Every member is told of all members, as the leader is.",
-        _CORE + "join_phase",
+        _CORE + "classic.join_phase",
         "with_members=member_id == leader)",
         "with_members=True)",
         "JOIN-034 as 4.4",
@@ -37,7 +37,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "heartbeat-keeps-nobody-alive",
         "A heartbeat does not restart the session.",
-        _CORE + "membership",
+        _CORE + "classic.membership",
         ("    start_session(runtime, group, member)\n    return _HEARTBEAT_REBALANCE"),
         "    return _HEARTBEAT_REBALANCE",
         "REB-006 as 4.4",
@@ -45,7 +45,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "commit-is-no-heartbeat",
         "An accepted commit does not restart the session.",
-        _CORE + "commit_validation",
+        _CORE + "offsets.commit_validation",
         "    start_session(runtime, group, member)\n",
         "",
         "HB-015 as 4.4",
@@ -53,7 +53,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "any-generation-syncs",
         "SyncGroup of another generation is let through.",
-        _CORE + "sync",
+        _CORE + "classic.sync",
         (
             "    if request.generation_id != group.generation_id:\n"
             "        return ErrorCode.ILLEGAL_GENERATION\n"
@@ -67,7 +67,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "any-generation-commits",
         "A commit of an old generation is accepted.",
-        _CORE + "commit_validation",
+        _CORE + "offsets.commit_validation",
         (
             "    if request.generation_id_or_member_epoch != group.generation_id:\n"
             "        return ErrorCode.ILLEGAL_GENERATION\n"
@@ -79,7 +79,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "commit-in-the-sync-phase",
         "A commit in the sync phase is accepted.",
-        _CORE + "commit_validation",
+        _CORE + "offsets.commit_validation",
         ("    if group.state is AWAITING_SYNC:\n        return ErrorCode.REBALANCE_IN_PROGRESS\n"),
         ("    if group.state is DEAD:\n        return ErrorCode.REBALANCE_IN_PROGRESS\n"),
         "COMMIT-009 as 4.4",
@@ -87,7 +87,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "follower-assigns",
         "A follower's SyncGroup is stored as the leader's is.",
-        _CORE + "sync",
+        _CORE + "classic.sync",
         "        if group.leader_id == member.member_id:\n",
         "        if True:\n",
         "JOIN-025 as 4.4",
@@ -95,7 +95,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "old-assignment-survives",
         "A member left out of the leader's assignment keeps its old one.",
-        _CORE + "sync",
+        _CORE + "classic.sync",
         '            member.assignment = self.assignments.get(member.member_id, b"")\n',
         "            member.assignment = self.assignments.get(member.member_id, member.assignment)\n",
         "SYNC-LEFT-OUT as 4.4",
@@ -103,7 +103,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "assignment-after-moving-on",
         "An assignment stored too late is handed out all the same.",
-        _CORE + "sync",
+        _CORE + "classic.sync",
         ("        if group.generation_id != self.request.generation_id:\n            return\n"),
         ("        if group.generation_id < self.request.generation_id:\n            return\n"),
         "LOG-SYNC-GENERATION as 4.4",
@@ -111,7 +111,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "unsynced-stay",
         "The sync timeout rebalances, but removes nobody.",
-        _CORE + "membership",
+        _CORE + "classic.membership",
         "    group.remove_all(evicted)\n",
         "    evicted.clear()\n",
         "PSYN-001 as 4.4",
@@ -119,7 +119,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "leader-rejoin-is-repeated",
         "A leader that rejoins a Stable group unchanged starts no rebalance.",
-        _CORE + "join",
+        _CORE + "classic.join",
         "    if state is STABLE and is_leader:\n",
         "    if state is STABLE and is_leader and member.protocols != join.request.protocols:\n",
         "JOIN-020 as 4.4",
@@ -127,7 +127,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "protocol-order-is-nothing",
         "Protocols in another order are taken as unchanged.",
-        _CORE + "join",
+        _CORE + "classic.join",
         "    if member.protocols != join.request.protocols:\n",
         "    if set(member.protocols) != set(join.request.protocols):\n",
         "JOIN-022 as 4.4",
@@ -135,7 +135,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "leave-of-a-fenced-id",
         "A static member's old id may leave for the new one.",
-        _CORE + "group",
+        _CORE + "classic.group",
         (
             "            if mapped is not None and mapped != member_id:\n"
             "                return ErrorCode.FENCED_INSTANCE_ID\n"
@@ -162,7 +162,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "subscribed-offsets-deleted",
         "OffsetDelete removes offsets of a topic that the group consumes.",
-        _CORE + "offset_deletion",
+        _CORE + "offsets.offset_deletion",
         "        if group.is_subscribed_to(topic.name):\n",
         "        if False:\n",
         "DELETE-003 as 4.4",
@@ -170,7 +170,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "subscribed-offsets-expire",
         "Offsets of a topic that the group consumes expire.",
-        _CORE + "expiry",
+        _CORE + "offsets.expiry",
         "        if group.is_subscribed_to(topic):\n",
         "        if False:\n",
         "EXPIRE-005 as 4.4",
@@ -178,7 +178,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "abort-commits",
         "An aborted transaction's offsets count.",
-        _CORE + "offset_store",
+        _CORE + "offsets.offset_store",
         ("        if not committed:\n            return\n        for key, stored in ended:\n"),
         "        for key, stored in ended:\n",
         "OLOAD-006 as 4.4",
@@ -186,7 +186,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "open-transactions-look-stable",
         "A require-stable fetch does not see open transactions.",
-        _CORE + "offsets",
+        _CORE + "offsets.commits",
         "    is_open = require_stable and store.has_open_transactions(wanted.group_id)\n",
         "    is_open = False\n",
         "FETCH-006 as 4.4",
@@ -194,7 +194,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "fetch-reads-uncommitted",
         "A plain OffsetFetch reads what is not committed.",
-        _CORE + "offsets",
+        _CORE + "offsets.commits",
         "    committed = LATEST if require_stable else partition.high_watermark\n",
         "    committed = LATEST\n",
         "LOG-RELOADED as 4.4",
@@ -226,7 +226,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "explicit-retention-ignored",
         "The retention that a commit asks for is not kept.",
-        _CORE + "offset_records",
+        _CORE + "offsets.offset_records",
         "    expires_ms = -1 if retention_ms == NO_RETENTION else now_ms + retention_ms\n",
         "    expires_ms = -1\n",
         "EXPIRE-008 as 4.4",
@@ -234,7 +234,7 @@ PORT_FAULTS: Final = (
     Exhibit(
         "metadata-counted-in-bytes",
         "The limit of a commit's metadata counts bytes of UTF-8.",
-        _CORE + "offset_records",
+        _CORE + "offsets.offset_records",
         '    return len(text.encode("utf-16-le", "surrogatepass")) // 2\n',
         '    return len(text.encode("utf-8", "surrogatepass"))\n',
         "COMMIT-020 as 3.9",

@@ -142,7 +142,7 @@ Put = Callable[[], None]
 def modules_of_core() -> tuple[str, ...]:
     """The modules of the group coordinator, in alphabetical order."""
     found: list[str] = []
-    for room in (ROOM, f"{ROOM}.common", f"{ROOM}.scala"):
+    for room in (ROOM, *(f"{ROOM}.{part}" for part in ("classic", "common", "offsets", "scala"))):
         folder = path_of(room).with_suffix("")
         found += [f"{room}.{each.name}" for each in iter_modules([str(folder)]) if not each.ispkg]
     return tuple(sorted(found))

@@ -10,7 +10,7 @@ from coordinator_sim.broker.contract import Call as ClusterCall
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.image import NO_LEADER
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
-from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.errors import IllegalTransition, InvariantViolation
 from coordinator_sim.harness.kafka_json import write_records
 from coordinator_sim.harness.lines import Lines

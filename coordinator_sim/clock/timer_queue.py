@@ -283,19 +283,17 @@ class TimerQueue:
                 tick = span
                 span *= WHEEL_SIZE
             start_ms = deadline_ms - deadline_ms % tick
-            bucket = self._buckets.get((start_ms, tick)) or self._queued(start_ms, tick)
+            found = self._buckets.get((start_ms, tick))
+            if found is None:
+                found = self._buckets[start_ms, tick] = Bucket(start_ms, tick)
+                self._queue.add(found)
+            bucket = found
             self._latest_ms = deadline_ms
             self._latest = bucket
         bucket.timers[timer] = None
         timer.bucket = bucket
         timer.tick_ms = bucket.tick_ms
         timer.bucket_end_ms = bucket.start_ms + bucket.tick_ms
-
-    def _queued(self, start_ms: int, tick_ms: int) -> Bucket:
-        """A new bucket, queued from now on."""
-        bucket = self._buckets[start_ms, tick_ms] = Bucket(start_ms, tick_ms)
-        self._queue.add(bucket)
-        return bucket
 
     def _withdraw(self, timer: Timer) -> None:
         """Remove the timer from its bucket, which stays queued even if it is empty now."""

@@ -12,7 +12,7 @@ from coordinator_sim.assignors.share_contract import Target as ShareTarget
 from coordinator_sim.assignors.share_simple import assign_simple
 from coordinator_sim.assignors.streams_sticky import AssignedTasks, assign_tasks
 from coordinator_sim.coordinator.effects import InternalTopic
-from coordinator_sim.coordinator.share.persister import PersisterAnswer, PersisterCall
+from coordinator_sim.coordinator.modern.share.persister import PersisterAnswer, PersisterCall
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.migration_policy import MigrationPolicy

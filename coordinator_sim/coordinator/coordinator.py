@@ -14,11 +14,20 @@ from typing import Final
 
 from coordinator_sim.clock.clock import WallClock
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
-from coordinator_sim.coordinator.commit_validation import verify
+from coordinator_sim.coordinator.classic.group import Group
+from coordinator_sim.coordinator.classic.join_phase import (
+    InitialDelay,
+    OwnSession,
+    complete_join,
+    expire_initial_join,
+)
+from coordinator_sim.coordinator.classic.membership import (
+    expire_own_session,
+    expire_pending_sync,
+    expire_session,
+    handle_heartbeat,
+)
 from coordinator_sim.coordinator.common.runtime import OpenBatch
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.consumer.heartbeat import invalid_heartbeat
-from coordinator_sim.coordinator.consumer.leaving import fence_consumer_member
 from coordinator_sim.coordinator.contract import (
     CoordinatorConfig,
     CoordinatorResult,
@@ -30,10 +39,8 @@ from coordinator_sim.coordinator.contract import (
     TopicRights,
     TransactionVerifier,
 )
+from coordinator_sim.coordinator.epoch_members import Fence, MemberTimeout, expire_member
 from coordinator_sim.coordinator.epoch_refusals import refused
-from coordinator_sim.coordinator.epoch_timers import Fence, MemberTimeout, expire_member
-from coordinator_sim.coordinator.expiry import expire_offsets
-from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.handlers import Handler, handlers_of
 from coordinator_sim.coordinator.idle import (
     MemberOf,
@@ -46,20 +53,21 @@ from coordinator_sim.coordinator.inactive import (
     shut_down,
     start_up,
 )
-from coordinator_sim.coordinator.join_phase import (
-    InitialDelay,
-    OwnSession,
-    complete_join,
-    expire_initial_join,
-)
 from coordinator_sim.coordinator.loading import begin_anew, finish_load, replay_batch, unload
-from coordinator_sim.coordinator.membership import (
-    expire_own_session,
-    expire_pending_sync,
-    expire_session,
-    handle_heartbeat,
-)
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics, Gauge, expire_gauge, measured
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.modern.consumer.heartbeat import invalid_heartbeat
+from coordinator_sim.coordinator.modern.consumer.leaving import fence_consumer_member
+from coordinator_sim.coordinator.modern.share.describe import initialized_partitions
+from coordinator_sim.coordinator.modern.share.group import ShareGroup
+from coordinator_sim.coordinator.modern.share.heartbeat import (
+    fence_share_member,
+    invalid_share_heartbeat,
+)
+from coordinator_sim.coordinator.modern.share.initializing import AskToInitialize
+from coordinator_sim.coordinator.modern.share.persister import PersisterAnswer
+from coordinator_sim.coordinator.offsets.commit_validation import verify
+from coordinator_sim.coordinator.offsets.expiry import expire_offsets
 from coordinator_sim.coordinator.runtime import (
     ACTIVE,
     NO_EFFECT,
@@ -74,11 +82,6 @@ from coordinator_sim.coordinator.runtime import (
 )
 from coordinator_sim.coordinator.scala.expiry import EXPIRY_KEY, scala_expire
 from coordinator_sim.coordinator.scala.transactions import Materialisation, materialise
-from coordinator_sim.coordinator.share.describe import initialized_partitions
-from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.share.heartbeat import fence_share_member, invalid_share_heartbeat
-from coordinator_sim.coordinator.share.initializing import AskToInitialize
-from coordinator_sim.coordinator.share.persister import PersisterAnswer
 from coordinator_sim.coordinator.spanning import answer_spanning
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.heartbeat import invalid_streams_heartbeat

@@ -12,9 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coordinator_sim.coordinator.epoch_group import EpochGroup
-from coordinator_sim.coordinator.expiry import RemoveGroups, tombstones_of
 from coordinator_sim.coordinator.inspection import by_partition
-from coordinator_sim.coordinator.offset_records import offset_tombstones
+from coordinator_sim.coordinator.modern.share.deletion import (
+    DeletingStates,
+    ShareDeletions,
+    share_deletions,
+)
+from coordinator_sim.coordinator.offsets.expiry import RemoveGroups, tombstones_of
+from coordinator_sim.coordinator.offsets.offset_records import offset_tombstones
 from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.runtime import (
     Effect,
@@ -25,11 +30,6 @@ from coordinator_sim.coordinator.runtime import (
     partition_error,
 )
 from coordinator_sim.coordinator.scala.cleanup import scala_delete_group
-from coordinator_sim.coordinator.share.deletion import (
-    DeletingStates,
-    ShareDeletions,
-    share_deletions,
-)
 from coordinator_sim.coordinator.tracing import trace_groups_deleted
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode

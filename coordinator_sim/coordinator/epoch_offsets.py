@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.epoch_group import EpochMember
-from coordinator_sim.coordinator.offset_records import is_overlong
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.offsets.offset_records import is_overlong
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode

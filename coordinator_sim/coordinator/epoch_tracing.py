@@ -10,13 +10,13 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, EpochGroup
-from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.modern.share.group import ShareGroup
 from coordinator_sim.coordinator.partition import Partition
-from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.streams.group import StreamsGroup, StreamsGroupState
 from coordinator_sim.coordinator.streams.topology import StatusCode
 from coordinator_sim.coordinator.topics import KnownTopics

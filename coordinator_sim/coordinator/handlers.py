@@ -9,15 +9,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from coordinator_sim.coordinator.consumer.classic_members import heartbeat_to_consumer_group
-from coordinator_sim.coordinator.consumer.heartbeat import handle_consumer_heartbeat
+from coordinator_sim.coordinator.classic.join import handle_join
+from coordinator_sim.coordinator.classic.membership import handle_heartbeat, handle_leave
+from coordinator_sim.coordinator.classic.sync import handle_sync
 from coordinator_sim.coordinator.contract import DeletedTopic
-from coordinator_sim.coordinator.fetch import FetchGroup
-from coordinator_sim.coordinator.join import handle_join
 from coordinator_sim.coordinator.loading import JavaTakeover, Takeover
-from coordinator_sim.coordinator.membership import handle_heartbeat, handle_leave
-from coordinator_sim.coordinator.offset_deletion import delete_topics, handle_offset_delete
-from coordinator_sim.coordinator.offsets import fetch_group, handle_commit
+from coordinator_sim.coordinator.modern.consumer.classic_members import heartbeat_to_consumer_group
+from coordinator_sim.coordinator.modern.consumer.heartbeat import handle_consumer_heartbeat
+from coordinator_sim.coordinator.modern.share.alter_offsets import alter_share_offsets
+from coordinator_sim.coordinator.modern.share.delete_offsets import delete_share_offsets
+from coordinator_sim.coordinator.modern.share.heartbeat import handle_share_heartbeat
+from coordinator_sim.coordinator.offsets.commits import fetch_group, handle_commit
+from coordinator_sim.coordinator.offsets.fetch import FetchGroup
+from coordinator_sim.coordinator.offsets.offset_deletion import delete_topics, handle_offset_delete
+from coordinator_sim.coordinator.offsets.transactions import handle_complete, handle_txn_commit
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
 from coordinator_sim.coordinator.scala.commits import (
     scala_commit,
@@ -31,12 +36,7 @@ from coordinator_sim.coordinator.scala.offset_deletion import (
     scala_offset_delete,
 )
 from coordinator_sim.coordinator.scala.transactions import scala_complete
-from coordinator_sim.coordinator.share.alter_offsets import alter_share_offsets
-from coordinator_sim.coordinator.share.delete_offsets import delete_share_offsets
-from coordinator_sim.coordinator.share.heartbeat import handle_share_heartbeat
 from coordinator_sim.coordinator.streams.heartbeat import handle_streams_heartbeat
-from coordinator_sim.coordinator.sync import handle_sync
-from coordinator_sim.coordinator.transactions import handle_complete, handle_txn_commit
 from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile

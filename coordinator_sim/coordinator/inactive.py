@@ -9,8 +9,8 @@ Source: GroupCoordinatorService, `isActive` in each of its methods; in Scala Gro
 
 from coordinator_sim.clock.timer_queue import TimerQueue
 from coordinator_sim.coordinator.loading import Takeover, unload
+from coordinator_sim.coordinator.modern.share.describe import undescribed_shares
 from coordinator_sim.coordinator.runtime import PartitionState, Runtime
-from coordinator_sim.coordinator.share.describe import undescribed_shares
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import scala_map_order, scala_set_order
 from coordinator_sim.kafka.profiles import Profile

@@ -11,8 +11,9 @@ GroupCoordinator.handleDescribeGroup and handleListGroups.
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from coordinator_sim.coordinator.classic.group import Group, Member
 from coordinator_sim.coordinator.common.timeline import LATEST
-from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.modern.share.describe import described_share_group
 from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.runtime import (
     Partition,
@@ -20,7 +21,6 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     partition_error,
 )
-from coordinator_sim.coordinator.share.describe import described_share_group
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import computed_hash_order, topic_partition_hash

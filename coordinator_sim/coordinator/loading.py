@@ -11,20 +11,20 @@ from collections.abc import Container
 from typing import Protocol
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
-from coordinator_sim.coordinator.epoch_timers import start_timers_of
-from coordinator_sim.coordinator.epoch_tracing import (
-    trace_group_loaded,
-    trace_group_unloaded,
-)
-from coordinator_sim.coordinator.expiry import arm_expiry, expiry_key
-from coordinator_sim.coordinator.group import Group, Member, subscriptions_of
-from coordinator_sim.coordinator.join_phase import (
+from coordinator_sim.coordinator.classic.group import Group, Member, subscriptions_of
+from coordinator_sim.coordinator.classic.join_phase import (
     OwnSession,
     complete_join_of,
     prepare_rebalance,
     start_session,
 )
+from coordinator_sim.coordinator.epoch_members import start_timers_of
+from coordinator_sim.coordinator.epoch_tracing import (
+    trace_group_loaded,
+    trace_group_unloaded,
+)
 from coordinator_sim.coordinator.metrics import arm_gauge, gauge_key
+from coordinator_sim.coordinator.offsets.expiry import arm_expiry, expiry_key
 from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar, get_args
 
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.common.runtime import CoordinatorShard, OpenBatch, PartitionState
 from coordinator_sim.coordinator.common.timeline import TimelineTable
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.effects import Write
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.offset_store import OffsetStore
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.modern.share.group import ShareGroup, ShareState, state_of
+from coordinator_sim.coordinator.offsets.offset_store import OffsetStore
 from coordinator_sim.coordinator.scala.group_offsets import LoadedOffsets
-from coordinator_sim.coordinator.share.group import ShareGroup, ShareState, state_of
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode

@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, cast
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator import contract
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.common.runtime import (
     ACTIVE,
     ADAPTIVE,
@@ -34,14 +35,13 @@ from coordinator_sim.coordinator.effects import (
     Write,
 )
 from coordinator_sim.coordinator.epoch_tracing import trace_records, trace_undone
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.partition import Partition, partition_error
-from coordinator_sim.coordinator.share.persister import (
+from coordinator_sim.coordinator.modern.share.persister import (
     DeleteState,
     InitializeState,
     PersisterAnswer,
     PersisterCall,
 )
+from coordinator_sim.coordinator.partition import Partition, partition_error
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.coordinator.tracing import trace_response
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted

@@ -2,15 +2,15 @@
 
 from typing import assert_never
 
-from coordinator_sim.coordinator.consumer.describe import describe_consumer_groups
 from coordinator_sim.coordinator.deletion import delete_groups
-from coordinator_sim.coordinator.fetch import FetchGroup, FetchUnderWay
 from coordinator_sim.coordinator.inactive import inactive_answer
 from coordinator_sim.coordinator.inspection import (
     describe_groups,
     describe_share_groups,
     list_groups,
 )
+from coordinator_sim.coordinator.modern.consumer.describe import describe_consumer_groups
+from coordinator_sim.coordinator.offsets.fetch import FetchGroup, FetchUnderWay
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.streams.describe import describe_streams_groups
 from coordinator_sim.kafka.context import RequestContext

@@ -6,6 +6,7 @@ Called only while the trace is on.
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from coordinator_sim.coordinator.classic.group import Group, Member
 from coordinator_sim.coordinator.effects import Parked
 from coordinator_sim.coordinator.epoch_tracing import (
     EpochHeartbeat,
@@ -13,7 +14,6 @@ from coordinator_sim.coordinator.epoch_tracing import (
     trace_heartbeat_request,
 )
 from coordinator_sim.coordinator.epoch_tracing import Trace as EpochTrace
-from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.partition import Partition
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext

@@ -27,7 +27,7 @@ from coordinator_sim.coordinator.contract import (
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.effects import InternalTopic
-from coordinator_sim.coordinator.share.persister import (
+from coordinator_sim.coordinator.modern.share.persister import (
     PersisterAnswer,
     PersisterCall,
     answer_alike,

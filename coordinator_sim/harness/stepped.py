@@ -19,12 +19,12 @@ from msgspec.structs import replace
 from coordinator_sim.assignors.contract import AssignmentFailed
 from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.common.runtime import PartitionState
 from coordinator_sim.coordinator.contract import Assignors, CoordinatorResult, DeletedTopic
 from coordinator_sim.coordinator.coordinator import GroupCoordinator, fire
-from coordinator_sim.coordinator.expiry import expire_offsets
-from coordinator_sim.coordinator.group import Group
 from coordinator_sim.coordinator.loading import open_groups, replay_batch
+from coordinator_sim.coordinator.offsets.expiry import expire_offsets
 from coordinator_sim.coordinator.partition import Partition
 from coordinator_sim.errors import CoordinatorSimError
 from coordinator_sim.harness.harness import Harness, Step

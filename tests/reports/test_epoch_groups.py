@@ -16,6 +16,7 @@ from tests.reports.conftest import Frame
 from tests.unit.coordinator.consumer.test_consumer_trace import Told
 from tests.unit.coordinator.share import test_share_trace as share
 from tests.unit.coordinator.streams import test_streams_trace as streams
+from tests.unit.coordinator.streams.test_streams_groups import STATEFUL
 
 INFO = RunInfo(
     trace_id="t", source=Source.SIM, cluster_id="c", version="0", profile="4.4", scenario="story"
@@ -93,7 +94,7 @@ def test_an_epoch_is_a_rebalance_for_which_nobody_stops(
 
 def streams_story() -> list[TraceEvent]:
     """Two instances of an application with copies hand tasks over, and one falls silent."""
-    told = streams.Told(streams.STATEFUL, standbys=1)
+    told = streams.Told(STATEFUL, standbys=1)
     told.broker.set_topic("app-store-changelog", 4, streams.CHANGELOG)
     for member in ("a", "b", "a", "a", "b"):
         told.broker.advance(1_000)

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator import membership, sync
+from coordinator_sim.coordinator.classic import membership, sync
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.contract import CoordinatorResult
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
 from coordinator_sim.coordinator.effects import InternalTopic
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.offset_store import OffsetStore
+from coordinator_sim.coordinator.offsets.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Parked, Runtime
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode

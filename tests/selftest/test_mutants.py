@@ -88,7 +88,7 @@ def test_every_mutant_has_an_id_of_its_own_and_compiles(data: st.DataObject) -> 
 
 def test_unknown_module_is_one_line() -> None:
     """The message has the modules that there are."""
-    assert generation.module_named("join") == "coordinator_sim.coordinator.join"
+    assert generation.module_named("join") == "coordinator_sim.coordinator.classic.join"
     with pytest.raises(
         ConfigError, match=r"'joins': no module of .* there are admission, commit_val"
     ):
@@ -99,7 +99,7 @@ def test_unknown_module_is_one_line() -> None:
 @given(st.data())
 def test_a_mutant_that_goes_takes_no_other_out_of_the_draw(data: st.DataObject) -> None:
     """Each has its own lot; those named are drawn before it is asked."""
-    every = mutants_by_module()["coordinator_sim.coordinator.join"]
+    every = mutants_by_module()["coordinator_sim.coordinator.classic.join"]
     sample = data.draw(st.integers(min_value=0, max_value=len(every)))
     seed = data.draw(st.integers(min_value=0))
     gone = data.draw(st.sampled_from(every))
@@ -115,9 +115,9 @@ def test_a_mutant_that_goes_takes_no_other_out_of_the_draw(data: st.DataObject) 
 
 def test_a_recorded_run_is_played_again() -> None:
     """What went meanwhile is passed over; a larger sample draws more."""
-    every = mutants_by_module()["coordinator_sim.coordinator.join"]
+    every = mutants_by_module()["coordinator_sim.coordinator.classic.join"]
     wanted = [every[7].mutant_id, every[3].mutant_id]
-    killers = dict.fromkeys([*wanted, "coordinator.join:gone:compare:1"], "")
+    killers = dict.fromkeys([*wanted, "coordinator.classic.join:gone:compare:1"], "")
     record = Record(version="0", of=9, sample=3, seed=0, killers=killers)
     ids = [each.mutant_id for each in played_again(every, record, None, 0)]
     assert sorted(ids) == sorted(wanted)
@@ -140,7 +140,12 @@ def test_a_run_is_read_back_and_anything_else_is_one_line(tmp_path: Path) -> Non
 @pytest.mark.nightly
 def test_the_command_plays_one_mutant_with_tests() -> None:
     """As a user types it, in a process of its own."""
-    options = ["--only", "coordinator.join:_rejoin:compare:5", "--tests", "tests/unit/coordinator"]
+    options = [
+        "--only",
+        "coordinator.classic.join:_rejoin:compare:5",
+        "--tests",
+        "tests/unit/coordinator",
+    ]
     program = [sys.executable, "-m", "coordinator_sim_conformance", "mutants", *options]
     done = subprocess.run(program, check=False, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -149,7 +154,7 @@ def test_the_command_plays_one_mutant_with_tests() -> None:
 
 def test_a_mutant_is_named_by_its_id() -> None:
     """Given twice it is played once; one that there is not is one line."""
-    first, second, *_ = every = mutants_by_module()["coordinator_sim.coordinator.join"]
+    first, second, *_ = every = mutants_by_module()["coordinator_sim.coordinator.classic.join"]
     ids = [second.mutant_id, first.mutant_id, second.mutant_id]
     assert named(every, ids) == [second, first]
     with pytest.raises(ConfigError, match=r"--only 'join:no:no:1': no such mutant; give an id"):

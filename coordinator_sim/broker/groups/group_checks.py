@@ -24,8 +24,8 @@ from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.metadata.image import MetadataImage, Topics
 from coordinator_sim.broker.security.access import Access, EdgeResult, answered
 from coordinator_sim.broker.security.authorizer import GROUP_OPERATIONS, Operation, ResourceType
-from coordinator_sim.coordinator.share.alter_offsets import refused_alteration
-from coordinator_sim.coordinator.share.delete_offsets import refused_offset_deletion
+from coordinator_sim.coordinator.modern.share.alter_offsets import refused_alteration
+from coordinator_sim.coordinator.modern.share.delete_offsets import refused_offset_deletion
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.error_texts import error_message

@@ -30,8 +30,8 @@ from coordinator_sim.coordinator.contract import (
     TransactionVerifier,
 )
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.coordinator.modern.share.persister import PersisterAnswer, PersisterCall
 from coordinator_sim.coordinator.properties import PROPERTIES, configured
-from coordinator_sim.coordinator.share.persister import PersisterAnswer, PersisterCall
 from coordinator_sim.coordinator.topics import KnownTopic
 from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.context import RequestContext

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from coordinator_sim.coordinator.offset_records import java_length
+from coordinator_sim.coordinator.offsets.offset_records import java_length
 from coordinator_sim.coordinator.runtime import outcomes_by_topic
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.offset_maps import asked_order

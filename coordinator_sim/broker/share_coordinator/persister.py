@@ -35,7 +35,7 @@ from coordinator_sim.broker.shares.persister import (
     WriteState,
 )
 from coordinator_sim.broker.shares.share_values import state_partition
-from coordinator_sim.coordinator.share.persister import (
+from coordinator_sim.coordinator.modern.share.persister import (
     DeleteState,
     InitializeState,
     PartitionOutcome,

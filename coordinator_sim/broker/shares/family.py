@@ -15,7 +15,7 @@ from coordinator_sim.broker.shares.offsets_api import ShareOffsetsApi
 from coordinator_sim.broker.shares.persister import Persister
 from coordinator_sim.broker.shares.share_apis import ShareApis
 from coordinator_sim.broker.shares.share_partition_manager import SharePartitionManager
-from coordinator_sim.coordinator.share.persister import (
+from coordinator_sim.coordinator.modern.share.persister import (
     InitializeState,
     PersisterAnswer,
     PersisterCall,

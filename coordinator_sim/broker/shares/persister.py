@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.coordinator.share.persister import (
+from coordinator_sim.coordinator.modern.share.persister import (
     DeleteState,
     InitializeState,
     PersisterAnswer,

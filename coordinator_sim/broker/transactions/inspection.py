@@ -12,7 +12,7 @@ from coordinator_sim.broker.transactions.metadata import (
     TransactionState,
 )
 from coordinator_sim.broker.transactions.states import TransactionStates
-from coordinator_sim.coordinator.consumer.regex import compiled
+from coordinator_sim.coordinator.modern.consumer.regex import compiled
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.describe_transactions import TopicData
 from coordinator_sim.messages.describe_transactions import TransactionState as DescribedTransaction

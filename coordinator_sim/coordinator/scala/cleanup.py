@@ -8,9 +8,9 @@ Source: kafka 3.9, GroupMetadataManager.cleanupGroupMetadata.
 
 from collections.abc import Callable, Iterable
 
-from coordinator_sim.coordinator.expiry import drop_group
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
+from coordinator_sim.coordinator.classic.group import Group
+from coordinator_sim.coordinator.offsets.expiry import drop_group
+from coordinator_sim.coordinator.offsets.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.scala.group_offsets import Place
 from coordinator_sim.kafka.states import GroupState

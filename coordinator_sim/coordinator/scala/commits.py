@@ -10,14 +10,14 @@ handleFetchOffsets), GroupMetadataManager.storeOffsets and getOffsets, GroupCoor
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coordinator_sim.coordinator.commit_validation import (
+from coordinator_sim.coordinator.classic.group import Group
+from coordinator_sim.coordinator.classic.join import create_group
+from coordinator_sim.coordinator.offsets.commit_validation import (
     validate_commit,
     validate_txn_member,
     verify,
 )
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.join import create_group
-from coordinator_sim.coordinator.offset_records import (
+from coordinator_sim.coordinator.offsets.offset_records import (
     NO_RETENTION,
     java_length,
     offset_value_version,

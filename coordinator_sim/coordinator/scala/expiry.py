@@ -7,8 +7,8 @@ Source: kafka 3.9, GroupMetadataManager.startup and cleanupGroupMetadata; GroupM
 """
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
-from coordinator_sim.coordinator.expiry import is_expired, may_expire_offsets
-from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.classic.group import Group
+from coordinator_sim.coordinator.offsets.expiry import is_expired, may_expire_offsets
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.scala.cleanup import clean_up
 from coordinator_sim.coordinator.scala.group_offsets import Place

@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.loading import cancel_timers
-from coordinator_sim.coordinator.offset_records import NO_RETENTION
+from coordinator_sim.coordinator.offsets.offset_records import NO_RETENTION
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.scala.group_offsets import Held, LoadedOffsets, Place, Stored
 from coordinator_sim.kafka.orders.iteration_order import (

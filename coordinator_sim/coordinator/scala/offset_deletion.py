@@ -5,9 +5,9 @@ Source: kafka 3.9, GroupCoordinator.handleDeleteOffsets and handleDeletedPartiti
 
 from collections.abc import Mapping
 
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.contract import DeletedTopic
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.offset_deletion import offset_delete_error
+from coordinator_sim.coordinator.offsets.offset_deletion import offset_delete_error
 from coordinator_sim.coordinator.runtime import Parked, Partition, Runtime
 from coordinator_sim.coordinator.scala.cleanup import clean_up
 from coordinator_sim.coordinator.scala.group_offsets import Place, immutable_order

@@ -6,8 +6,8 @@ Source: kafka 3.9, GroupMetadataManager.scheduleHandleTxnCompletion and handleTx
 from dataclasses import dataclass
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
+from coordinator_sim.coordinator.offsets.transactions import marker_effect
 from coordinator_sim.coordinator.runtime import Parked, Partition, Runtime
-from coordinator_sim.coordinator.transactions import marker_effect
 from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import scala_map_order

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH
-from coordinator_sim.coordinator.epoch_timers import Found
+from coordinator_sim.coordinator.epoch_members import Found
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsGroupMember

@@ -14,10 +14,16 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.common.timeline import Timeline
-from coordinator_sim.coordinator.consumer.heartbeat import empty_field
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_members import (
+    Found,
+    found_member,
+    start_rebalance,
+    start_session,
+)
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     group_is_full,
@@ -25,15 +31,9 @@ from coordinator_sim.coordinator.epoch_refusals import (
     refused,
     unknown_group,
 )
-from coordinator_sim.coordinator.epoch_timers import (
-    Found,
-    found_member,
-    start_rebalance,
-    start_session,
-)
-from coordinator_sim.coordinator.expiry import RemoveGroups
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.offset_records import group_tombstone
+from coordinator_sim.coordinator.modern.consumer.heartbeat import empty_field
+from coordinator_sim.coordinator.offsets.expiry import RemoveGroups
+from coordinator_sim.coordinator.offsets.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.streams.answering import AnsweredHeartbeat, heartbeat_response
 from coordinator_sim.coordinator.streams.group import (

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import Effect
 from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME
-from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
-from coordinator_sim.coordinator.epoch_timers import (
+from coordinator_sim.coordinator.epoch_members import (
     cancel_member_timers,
     member_of,
     submit_by_timer,
 )
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsGroupMember

@@ -4,7 +4,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from typing import Any
 
-from coordinator_sim.coordinator.share.persister import InitializeState, PersisterCall
+from coordinator_sim.coordinator.modern.share.persister import InitializeState, PersisterCall
 
 Json = dict[str, Any]
 

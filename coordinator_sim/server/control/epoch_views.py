@@ -11,7 +11,7 @@ from msgspec import Struct
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.groups.group_coordinators import BrokerCoordinator
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
-from coordinator_sim.coordinator.epoch_timers import MemberTimeout
+from coordinator_sim.coordinator.epoch_members import MemberTimeout
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for

@@ -2,8 +2,8 @@
 
 import pytest
 
+from coordinator_sim.coordinator.classic.group import Group, Member
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.group import Group, Member
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.errors import InvariantViolation, OperationAborted
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE

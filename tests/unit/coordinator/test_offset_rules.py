@@ -2,8 +2,8 @@
 
 import pytest
 
-from coordinator_sim.coordinator.commit_validation import verification_error
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.offsets.commit_validation import verification_error
 from coordinator_sim.harness.group_driver import GroupDriver, answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted

@@ -1,6 +1,6 @@
 """Offsets as applied, as committed, and in transactions."""
 
-from coordinator_sim.coordinator.offset_store import OffsetStore
+from coordinator_sim.coordinator.offsets.offset_store import OffsetStore
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from coordinator_sim.messages.records import EndTransactionMarker, LogBatch, LogRecord
 

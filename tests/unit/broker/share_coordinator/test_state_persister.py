@@ -15,7 +15,7 @@ from coordinator_sim.broker.shares.persister import (
     StateWritten,
     WriteState,
 )
-from coordinator_sim.coordinator.share.persister import (
+from coordinator_sim.coordinator.modern.share.persister import (
     DeleteState,
     InitializeState,
     PartitionOutcome,

@@ -12,7 +12,7 @@ from coordinator_sim.broker.shares.persister import (
     WriteState,
 )
 from coordinator_sim.coordinator.epoch_refusals import Refusal
-from coordinator_sim.coordinator.share.persister import (
+from coordinator_sim.coordinator.modern.share.persister import (
     DeleteState,
     InitializeState,
     PersisterAnswer,

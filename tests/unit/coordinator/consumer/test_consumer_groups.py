@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.regex import compiled
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.modern.consumer.regex import compiled
 from coordinator_sim.coordinator.topics import KnownTopic, KnownTopics
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness

@@ -1,6 +1,6 @@
 """The bytes of an assignment that a classic member of a consumer group is told."""
 
-from coordinator_sim.coordinator.consumer.embedded import read_assignment, written_assignment
+from coordinator_sim.coordinator.modern.consumer.embedded import read_assignment, written_assignment
 from coordinator_sim.coordinator.topics import KnownTopic, KnownTopics
 from coordinator_sim.kafka.profiles import profile_named
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator_sim.coordinator.consumer import embedded
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.modern.consumer import embedded
 from coordinator_sim.coordinator.properties import configured, properties_of
 from coordinator_sim.errors import ConfigError, OperationAborted
 from coordinator_sim.harness.group_driver import answer

@@ -3,8 +3,8 @@
 import pytest
 
 from coordinator_sim.broker.metadata.image import Topic
-from coordinator_sim.coordinator.consumer.regex import compiled
 from coordinator_sim.coordinator.contract import CoordinatorConfig
+from coordinator_sim.coordinator.modern.consumer.regex import compiled
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.share.persister import InitializeState
+from coordinator_sim.coordinator.modern.share.persister import InitializeState
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness
 from coordinator_sim.kafka.errors import ErrorCode

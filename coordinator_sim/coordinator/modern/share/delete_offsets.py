@@ -18,20 +18,20 @@ from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
-from coordinator_sim.coordinator.runtime import (
-    Partition,
-    PartitionState,
-    Runtime,
-    partition_error,
-)
-from coordinator_sim.coordinator.share.group import (
+from coordinator_sim.coordinator.modern.share.group import (
     ShareGroup,
     ShareState,
     StoredTopic,
     state_record,
     state_value,
 )
-from coordinator_sim.coordinator.share.persister import DeleteState, PersisterAnswer
+from coordinator_sim.coordinator.modern.share.persister import DeleteState, PersisterAnswer
+from coordinator_sim.coordinator.runtime import (
+    Partition,
+    PartitionState,
+    Runtime,
+    partition_error,
+)
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import uuid_hash

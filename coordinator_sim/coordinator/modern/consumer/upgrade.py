@@ -11,18 +11,22 @@ ConsumerGroup.fromClassicGroup and createConsumerGroupRecords.
 from collections.abc import Iterable
 
 from coordinator_sim.coordinator import epoch_refusals
+from coordinator_sim.coordinator.classic.group import Group, Member, is_consumer
+from coordinator_sim.coordinator.classic.join_phase import complete_join_of
 from coordinator_sim.coordinator.common.timeline import Timeline
-from coordinator_sim.coordinator.consumer.embedded import (
+from coordinator_sim.coordinator.epoch_members import start_classic_session
+from coordinator_sim.coordinator.modern.consumer.embedded import (
     MalformedBlob,
     TopicPartitions,
     read_assignment,
     read_subscription,
 )
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup, ConsumerGroupMember, Target
-from coordinator_sim.coordinator.epoch_timers import start_classic_session
-from coordinator_sim.coordinator.group import Group, Member, is_consumer
-from coordinator_sim.coordinator.join_phase import complete_join_of
-from coordinator_sim.coordinator.offset_records import group_tombstone
+from coordinator_sim.coordinator.modern.consumer.group import (
+    ConsumerGroup,
+    ConsumerGroupMember,
+    Target,
+)
+from coordinator_sim.coordinator.offsets.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted

@@ -6,9 +6,8 @@ expireClassicGroupMemberHeartbeat, expirePendingSync.
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.leaving import leave_by_classic_request
-from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.join_phase import (
+from coordinator_sim.coordinator.classic.group import Group, Member
+from coordinator_sim.coordinator.classic.join_phase import (
     cancel_session,
     complete_join,
     complete_join_of,
@@ -17,6 +16,7 @@ from coordinator_sim.coordinator.join_phase import (
     rebalance_or_complete,
     start_session,
 )
+from coordinator_sim.coordinator.modern.consumer.leaving import leave_by_classic_request
 from coordinator_sim.coordinator.runtime import NO_EFFECT, Effect, Partition, Runtime, dead_error
 from coordinator_sim.coordinator.tracing import trace_fenced_leave
 from coordinator_sim.errors import OperationAborted

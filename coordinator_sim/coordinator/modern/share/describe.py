@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from coordinator_sim.assignors.share_simple import SIMPLE_NAME
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
+from coordinator_sim.coordinator.modern.share.group import ShareGroup, ShareGroupMember
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime, partition_error
-from coordinator_sim.coordinator.share.group import ShareGroup, ShareGroupMember
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.share_group_describe import (

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.effects import Effect
-from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
-from coordinator_sim.coordinator.share.group import (
+from coordinator_sim.coordinator.modern.share.group import (
     ShareGroup,
     ShareState,
     StoredTopic,
@@ -26,11 +25,12 @@ from coordinator_sim.coordinator.share.group import (
     state_value,
     topic_name,
 )
-from coordinator_sim.coordinator.share.persister import (
+from coordinator_sim.coordinator.modern.share.persister import (
     InitializeState,
     PartitionStart,
     PersisterAnswer,
 )
+from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import uuid_hash

@@ -16,15 +16,15 @@ from typing import Final, Protocol
 import re2
 
 from coordinator_sim.coordinator.common.runtime import CoordinatorEvent
-from coordinator_sim.coordinator.consumer.group import (
+from coordinator_sim.coordinator.effects import Effect
+from coordinator_sim.coordinator.epoch_refusals import Refusal
+from coordinator_sim.coordinator.epoch_tracing import trace_scan
+from coordinator_sim.coordinator.modern.consumer.group import (
     ConsumerGroup,
     ConsumerGroupMember,
     CopiedCounts,
     ResolvedRegex,
 )
-from coordinator_sim.coordinator.effects import Effect
-from coordinator_sim.coordinator.epoch_refusals import Refusal
-from coordinator_sim.coordinator.epoch_tracing import trace_scan
 from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.kafka.context import RequestContext

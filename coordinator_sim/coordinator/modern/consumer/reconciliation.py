@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.group import (
+from coordinator_sim.coordinator.modern.consumer.group import (
     NONE_OWNED,
     UNOWNED,
     ConsumerGroupMember,

@@ -14,37 +14,37 @@ from typing import Final
 from msgspec.structs import replace
 
 from coordinator_sim.clock.timer_queue import TimerKind
-from coordinator_sim.coordinator.consumer import embedded, heartbeat
-from coordinator_sim.coordinator.consumer.downgrade import downgrade_by, downgrades_by
-from coordinator_sim.coordinator.consumer.group import (
-    UNOWNED,
-    ConsumerGroup,
-    ConsumerGroupMember,
-    Owned,
-)
-from coordinator_sim.coordinator.consumer.heartbeat import (
-    found_classic_member,
-    full_group,
-    new_member_id,
-)
-from coordinator_sim.coordinator.consumer.regex import RegexChange, change_regex
-from coordinator_sim.coordinator.consumer.upgrade import classic_metadata
+from coordinator_sim.coordinator.classic.join_phase import Join, refuse_join
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked
-from coordinator_sim.coordinator.epoch_refusals import (
-    Refusal,
-    fenced_instance,
-    unknown_instance,
-    unknown_member,
-)
-from coordinator_sim.coordinator.epoch_timers import (
+from coordinator_sim.coordinator.epoch_members import (
     Found,
     cancel_member_timers,
     start_classic_session,
     start_joining,
     start_syncing,
 )
+from coordinator_sim.coordinator.epoch_refusals import (
+    Refusal,
+    fenced_instance,
+    unknown_instance,
+    unknown_member,
+)
 from coordinator_sim.coordinator.epoch_tracing import trace_id_assigned
-from coordinator_sim.coordinator.join_phase import Join, refuse_join
+from coordinator_sim.coordinator.modern.consumer import embedded, heartbeat
+from coordinator_sim.coordinator.modern.consumer.downgrade import downgrade_by, downgrades_by
+from coordinator_sim.coordinator.modern.consumer.group import (
+    UNOWNED,
+    ConsumerGroup,
+    ConsumerGroupMember,
+    Owned,
+)
+from coordinator_sim.coordinator.modern.consumer.heartbeat import (
+    found_classic_member,
+    full_group,
+    new_member_id,
+)
+from coordinator_sim.coordinator.modern.consumer.regex import RegexChange, change_regex
+from coordinator_sim.coordinator.modern.consumer.upgrade import classic_metadata
 from coordinator_sim.coordinator.modern.group import MemberState
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.context import RequestContext

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from coordinator_sim.coordinator.consumer.group import Owned
+from coordinator_sim.coordinator.modern.consumer.group import Owned
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.orders.iteration_order import (

@@ -5,16 +5,16 @@ The Scala coordinator's are in `scala.commits`.
 Source: kafka trunk, OffsetMetadataManager.java and ClassicGroup.validateOffsetCommit.
 """
 
-from coordinator_sim.coordinator.commit_validation import validate_commit
+from coordinator_sim.coordinator.classic.group import Group
+from coordinator_sim.coordinator.classic.join import create_group
 from coordinator_sim.coordinator.common.timeline import LATEST
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.epoch_offsets import commit_refusal, fetch_refusal
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.join import create_group
-from coordinator_sim.coordinator.offset_records import commit_records
-from coordinator_sim.coordinator.offset_store import OffsetStore
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.modern.share.group import ShareGroup
+from coordinator_sim.coordinator.offsets.commit_validation import validate_commit
+from coordinator_sim.coordinator.offsets.offset_records import commit_records
+from coordinator_sim.coordinator.offsets.offset_store import OffsetStore
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
-from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue

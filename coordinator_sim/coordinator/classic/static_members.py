@@ -7,8 +7,8 @@ ClassicGroup.replaceStaticMember (KIP-345, KIP-814).
 from dataclasses import dataclass
 from typing import Final
 
-from coordinator_sim.coordinator.group import Group, Member, Protocols
-from coordinator_sim.coordinator.join_phase import (
+from coordinator_sim.coordinator.classic.group import Group, Member, Protocols
+from coordinator_sim.coordinator.classic.join_phase import (
     Join,
     complete_join_of,
     group_record,

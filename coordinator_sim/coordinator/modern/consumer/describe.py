@@ -7,9 +7,13 @@ and ConsumerGroupMember.asConsumerGroupDescribeMember.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup, ConsumerGroupMember, Target
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.inspection import described
+from coordinator_sim.coordinator.modern.consumer.group import (
+    ConsumerGroup,
+    ConsumerGroupMember,
+    Target,
+)
 from coordinator_sim.coordinator.runtime import (
     Partition,
     PartitionState,

@@ -8,21 +8,24 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.consumer.downgrade import downgrade_without, downgrades_without
-from coordinator_sim.coordinator.consumer.embedded import MalformedBlob
-from coordinator_sim.coordinator.consumer.group import (
-    NONE_OWNED,
-    ConsumerGroup,
-    ConsumerGroupMember,
-)
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
 from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME
+from coordinator_sim.coordinator.epoch_members import cancel_member_timers, member_of
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     group_of_type,
     no_downgrade,
 )
-from coordinator_sim.coordinator.epoch_timers import cancel_member_timers, member_of
+from coordinator_sim.coordinator.modern.consumer.downgrade import (
+    downgrade_without,
+    downgrades_without,
+)
+from coordinator_sim.coordinator.modern.consumer.embedded import MalformedBlob
+from coordinator_sim.coordinator.modern.consumer.group import (
+    NONE_OWNED,
+    ConsumerGroup,
+    ConsumerGroupMember,
+)
 from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode

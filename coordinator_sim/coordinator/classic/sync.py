@@ -6,15 +6,15 @@ Source: kafka trunk, GroupMetadataManager.classicGroupSync and below.
 from dataclasses import dataclass
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
-from coordinator_sim.coordinator.consumer.classic_members import sync_with_consumer_group
-from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.join_phase import (
+from coordinator_sim.coordinator.classic.group import Group, Member
+from coordinator_sim.coordinator.classic.join_phase import (
     group_record,
     rebalance_or_complete,
     reset_assignments,
     start_session,
     trace_store_failure,
 )
+from coordinator_sim.coordinator.modern.consumer.classic_members import sync_with_consumer_group
 from coordinator_sim.coordinator.runtime import (
     NO_EFFECT,
     Effect,

@@ -19,7 +19,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
-from coordinator_sim.coordinator.consumer.group import ConsumerGroupMember
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
 from coordinator_sim.coordinator.epoch_group import (
     JOIN_EPOCH,
@@ -38,6 +37,7 @@ from coordinator_sim.coordinator.epoch_refusals import (
     unknown_member,
     unreleased_instance,
 )
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroupMember
 from coordinator_sim.coordinator.runtime import NOT_LED, Partition, PartitionState, Runtime
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode

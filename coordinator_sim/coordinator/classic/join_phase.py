@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
-from coordinator_sim.coordinator.group import Group, Member
+from coordinator_sim.coordinator.classic.group import Group, Member
 from coordinator_sim.coordinator.runtime import (
     NO_EFFECT,
     Effect,
@@ -199,8 +199,7 @@ def maybe_complete_join(runtime: Runtime, group: Group) -> Effect:
 def complete_join(runtime: Runtime, group: Group) -> Effect:
     """End the join phase: a new generation, or nobody left. Source: completeClassicGroupJoin."""
     group.is_spinning = False
-    if len(group.members) != group.awaiting_join_count:
-        _drop_not_rejoined(runtime, group)
+    _drop_not_rejoined(runtime, group)
     if not group.elect_joined_leader() and group.members:
         # Only static members are left and none rejoined: wait for a session to end, or for one.
         if group.rebalance_timeout_ms() == 0:
@@ -243,6 +242,8 @@ def _drop_not_rejoined(runtime: Runtime, group: Group) -> None:
 
     Source: completeClassicGroupJoin (KIP-345; before it, everyone was removed).
     """
+    if len(group.members) == group.awaiting_join_count:
+        return
     dropped = [
         member
         for member in group.ordered()

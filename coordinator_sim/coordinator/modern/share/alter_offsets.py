@@ -14,14 +14,14 @@ from msgspec.structs import replace
 from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_refusals import other_type
-from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.share.group import ShareGroup, StoredTopic
-from coordinator_sim.coordinator.share.initializing import Initializing, initializing_record
-from coordinator_sim.coordinator.share.persister import (
+from coordinator_sim.coordinator.modern.share.group import ShareGroup, StoredTopic
+from coordinator_sim.coordinator.modern.share.initializing import Initializing, initializing_record
+from coordinator_sim.coordinator.modern.share.persister import (
     InitializeState,
     PartitionStart,
     PersisterAnswer,
 )
+from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.messages.alter_share_group_offsets import (

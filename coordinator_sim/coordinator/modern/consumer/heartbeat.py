@@ -18,26 +18,19 @@ from coordinator_sim.assignors.contract import AssignmentFailed
 from coordinator_sim.assignors.foreign.contract import AssignorFault
 from coordinator_sim.assignors.foreign.in_coordinators import NamedTopic, assigned_by_own
 from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
+from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.common.timeline import Timeline
-from coordinator_sim.coordinator.consumer.group import (
-    ConsumerGroup,
-    ConsumerGroupMember,
-    CopiedCounts,
-    Epochs,
-    Owned,
-    Target,
-    is_subset,
-)
-from coordinator_sim.coordinator.consumer.leaving import leave_consumer_group
-from coordinator_sim.coordinator.consumer.reconciliation import (
-    CurrentAssignmentBuilder,
-    MemberTarget,
-)
-from coordinator_sim.coordinator.consumer.regex import RegexChange, change_regex
-from coordinator_sim.coordinator.consumer.upgrade import upgraded
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_members import (
+    Found,
+    found_member,
+    member_of,
+    replacing_member,
+    start_rebalance,
+    start_session,
+)
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
     group_is_full,
@@ -46,18 +39,25 @@ from coordinator_sim.coordinator.epoch_refusals import (
     unknown_group,
     unknown_member,
 )
-from coordinator_sim.coordinator.epoch_timers import (
-    Found,
-    found_member,
-    member_of,
-    replacing_member,
-    start_rebalance,
-    start_session,
+from coordinator_sim.coordinator.modern.consumer.group import (
+    ConsumerGroup,
+    ConsumerGroupMember,
+    CopiedCounts,
+    Epochs,
+    Owned,
+    Target,
+    is_subset,
 )
-from coordinator_sim.coordinator.expiry import CONVERTED, RemoveGroups
-from coordinator_sim.coordinator.group import Group
+from coordinator_sim.coordinator.modern.consumer.leaving import leave_consumer_group
+from coordinator_sim.coordinator.modern.consumer.reconciliation import (
+    CurrentAssignmentBuilder,
+    MemberTarget,
+)
+from coordinator_sim.coordinator.modern.consumer.regex import RegexChange, change_regex
+from coordinator_sim.coordinator.modern.consumer.upgrade import upgraded
 from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
-from coordinator_sim.coordinator.offset_records import group_tombstone
+from coordinator_sim.coordinator.offsets.expiry import CONVERTED, RemoveGroups
+from coordinator_sim.coordinator.offsets.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.kafka.context import RequestContext

@@ -9,10 +9,14 @@ validateOnlineDowngradeWithReplacedMember and convertToClassicGroup; ClassicGrou
 
 from collections.abc import Sequence
 
-from coordinator_sim.coordinator.consumer.embedded import written_assignment
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup, ConsumerGroupMember
-from coordinator_sim.coordinator.group import Group, Member, subscriptions_of
-from coordinator_sim.coordinator.join_phase import group_record, prepare_rebalance, start_session
+from coordinator_sim.coordinator.classic.group import Group, Member, subscriptions_of
+from coordinator_sim.coordinator.classic.join_phase import (
+    group_record,
+    prepare_rebalance,
+    start_session,
+)
+from coordinator_sim.coordinator.modern.consumer.embedded import written_assignment
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup, ConsumerGroupMember
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.messages.embedded.consumer_protocol import CONSUMER_PROTOCOL_TYPE

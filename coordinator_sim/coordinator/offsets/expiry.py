@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.group import Group, is_consumer
-from coordinator_sim.coordinator.offset_records import group_tombstone, offset_tombstones
+from coordinator_sim.coordinator.classic.group import Group, is_consumer
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.modern.share.group import ShareGroup
+from coordinator_sim.coordinator.offsets.offset_records import group_tombstone, offset_tombstones
 from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.runtime import NOT_LED, Effect, Partition, Runtime
-from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.timers import cancel_initial_delay
 from coordinator_sim.coordinator.tracing import trace_offsets_expired

@@ -8,8 +8,7 @@ persisterDeleteToGroupIdErrorMap.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.share.group import (
+from coordinator_sim.coordinator.modern.share.group import (
     ShareGroup,
     ShareState,
     StoredTopic,
@@ -17,7 +16,8 @@ from coordinator_sim.coordinator.share.group import (
     named_state_value,
     state_record,
 )
-from coordinator_sim.coordinator.share.persister import DeleteState, PersisterAnswer
+from coordinator_sim.coordinator.modern.share.persister import DeleteState, PersisterAnswer
+from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import (
     java_filled_capacity,

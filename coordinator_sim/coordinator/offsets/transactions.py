@@ -6,14 +6,14 @@ Source: kafka trunk, GroupCoordinatorService.commitTransactionalOffsets and comp
 OffsetMetadataManager.commitTransactionalOffset, CoordinatorContext.completeTransaction.
 """
 
-from coordinator_sim.coordinator.commit_validation import validate_txn_member
+from coordinator_sim.coordinator.classic.group import Group
+from coordinator_sim.coordinator.classic.join import create_group
 from coordinator_sim.coordinator.effects import Follow
 from coordinator_sim.coordinator.epoch_offsets import txn_commit_refusal
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.join import create_group
-from coordinator_sim.coordinator.offset_records import commit_records
+from coordinator_sim.coordinator.modern.share.group import ShareGroup
+from coordinator_sim.coordinator.offsets.commit_validation import validate_txn_member
+from coordinator_sim.coordinator.offsets.offset_records import commit_records
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
-from coordinator_sim.coordinator.share.group import ShareGroup
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.records import EndTransactionMarker

@@ -4,9 +4,9 @@ Source: kafka trunk, ClassicGroup.validateOffsetCommit; kafka 3.9, GroupCoordina
 .validateOffsetCommit; ReplicaManager.maybeStartTransactionVerificationForPartition.
 """
 
+from coordinator_sim.coordinator.classic.group import Group
+from coordinator_sim.coordinator.classic.join_phase import start_session
 from coordinator_sim.coordinator.contract import TransactionVerifier
-from coordinator_sim.coordinator.group import Group
-from coordinator_sim.coordinator.join_phase import start_session
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.states import AWAITING_SYNC, DEAD, EMPTY, GroupState

@@ -14,14 +14,13 @@ from coordinator_sim.assignors.share_contract import ShareMember as MemberSpec
 from coordinator_sim.assignors.share_contract import ShareTopics, Target
 from coordinator_sim.coordinator import epoch_refusals
 from coordinator_sim.coordinator.common.timeline import Timeline
-from coordinator_sim.coordinator.consumer.heartbeat import empty_field
 from coordinator_sim.coordinator.effects import Effect, Parked
 from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, UNKNOWN_TIME
+from coordinator_sim.coordinator.epoch_members import cancel_member_timers, member_of, start_session
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
-from coordinator_sim.coordinator.epoch_timers import cancel_member_timers, member_of, start_session
+from coordinator_sim.coordinator.modern.consumer.heartbeat import empty_field
 from coordinator_sim.coordinator.modern.group import CountedTopics, MemberState, is_homogeneous
-from coordinator_sim.coordinator.runtime import Partition, Runtime
-from coordinator_sim.coordinator.share.group import (
+from coordinator_sim.coordinator.modern.share.group import (
     NO_TARGET,
     ShareGroup,
     ShareGroupMember,
@@ -31,12 +30,13 @@ from coordinator_sim.coordinator.share.group import (
     set_order,
     without_topics,
 )
-from coordinator_sim.coordinator.share.initializing import (
+from coordinator_sim.coordinator.modern.share.initializing import (
     AskToInitialize,
     initialize_call,
     initializing_record,
     topics_to_initialize,
 )
+from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order

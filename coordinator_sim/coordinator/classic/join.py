@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
-from coordinator_sim.coordinator.consumer.classic_members import join_consumer_group
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
-from coordinator_sim.coordinator.expiry import tombstones_of
-from coordinator_sim.coordinator.group import Group, Member
-from coordinator_sim.coordinator.join_phase import (
+from coordinator_sim.coordinator.classic.group import Group, Member
+from coordinator_sim.coordinator.classic.join_phase import (
     Join,
     current_generation,
     end_spinning,
@@ -26,6 +23,11 @@ from coordinator_sim.coordinator.join_phase import (
     trace_store_failure,
     update_member,
 )
+from coordinator_sim.coordinator.classic.static_members import rejoin_static
+from coordinator_sim.coordinator.modern.consumer.classic_members import join_consumer_group
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.modern.share.group import ShareGroup
+from coordinator_sim.coordinator.offsets.expiry import tombstones_of
 from coordinator_sim.coordinator.runtime import (
     NO_EFFECT,
     Effect,
@@ -35,8 +37,6 @@ from coordinator_sim.coordinator.runtime import (
     dead_error,
     metadata_append_error,
 )
-from coordinator_sim.coordinator.share.group import ShareGroup
-from coordinator_sim.coordinator.static_members import rejoin_static
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.states import AWAITING_SYNC, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_sim.messages.group_records import GroupMetadataValue

@@ -8,13 +8,13 @@ ClassicGroup.validateOffsetDelete.
 
 from collections.abc import Mapping
 
-from coordinator_sim.coordinator.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.classic.group import Group, is_consumer
 from coordinator_sim.coordinator.contract import DeletedTopic
-from coordinator_sim.coordinator.group import Group, is_consumer
-from coordinator_sim.coordinator.offset_records import offset_tombstones
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.modern.share.delete_offsets import forget_share_topics
+from coordinator_sim.coordinator.offsets.offset_records import offset_tombstones
 from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.runtime import Effect, Parked, Partition, Runtime
-from coordinator_sim.coordinator.share.delete_offsets import forget_share_topics
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.tracing import trace_offsets_deleted
 from coordinator_sim.kafka.errors import ErrorCode

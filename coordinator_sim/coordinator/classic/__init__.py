@@ -1,0 +1,1 @@
+"""Classic groups: their members, rebalances and generations."""

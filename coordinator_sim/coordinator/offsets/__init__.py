@@ -1,0 +1,1 @@
+"""Commits and fetches of offsets, their records, expiry and deletion."""
