@@ -116,21 +116,6 @@ class Calm:
         recorder: Its instants; the world's recorder, unless that keeps nothing.
     """
 
-    __slots__ = (
-        "_brokers",
-        "_calm_us",
-        "_dilation",
-        "_ends_at_us",
-        "_longest_pause_us",
-        "_looks_at_us",
-        "_reason",
-        "_recorder",
-        "_script",
-        "_since_us",
-        "_stretches",
-        "_world",
-    )
-
     def __init__(
         self, world: World, brokers: ClusterDriver, scenario: Scenario, recorder: CalmRecorder
     ) -> None:

@@ -44,8 +44,6 @@ class ConnectCluster:
         group: The cluster.
     """
 
-    __slots__ = ("_group", "_held_until_us", "_listening", "_running", "_world", "names")
-
     def __init__(self, world: World, group: ConnectGroupSpec) -> None:
         self._world = world
         self._group = group

@@ -55,8 +55,6 @@ class Degradations:
         choices: Source of the delays.
     """
 
-    __slots__ = ("_choices", "_latencies_ms")
-
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
         self._latencies_ms: dict[End, list[int]] = {}

@@ -109,20 +109,6 @@ class Elision:
         ends_at_us: When the run ends.
     """
 
-    __slots__ = (
-        "_brokers",
-        "_ends_at_us",
-        "_heartbeats",
-        "_image_changed_ms",
-        "_image_version",
-        "_looks_at_us",
-        "_reasons",
-        "_retry_us",
-        "_skipped_us",
-        "_stretches",
-        "_world",
-    )
-
     def __init__(self, world: World, brokers: ClusterDriver, ends_at_us: int) -> None:
         self._world = world
         self._brokers = brokers

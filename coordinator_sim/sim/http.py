@@ -76,8 +76,6 @@ class HttpNetwork:
         network: The network, for latencies and cuts.
     """
 
-    __slots__ = ("_environment", "_exchanges", "_members", "_network", "_next", "_servers")
-
     def __init__(self, environment: Environment, network: Network) -> None:
         self._environment = environment
         self._network = network

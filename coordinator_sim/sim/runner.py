@@ -130,8 +130,6 @@ class Simulation:
         ConfigError: the profile is unknown, or a client refuses its settings.
     """
 
-    __slots__ = ("_choices", "_cluster", "_elision", "_environment", "_scenario", "world")
-
     def __init__(  # noqa: PLR0913 - a scenario, and how it is run, by keyword
         self,
         scenario: Scenario,

@@ -48,8 +48,6 @@ class ClusterWork:
         group: The cluster.
     """
 
-    __slots__ = ("_first_run", "_newest_run", "_run_count", "committed", "group_id", "work")
-
     def __init__(self, world: World, group: ConnectGroupSpec) -> None:
         self.group_id = group.group_id
         self.work: Mapping[str, ConnectorWork] = group.work

@@ -74,21 +74,6 @@ class World:
         variety: Distributions of recurring durations; None in an exact world.
     """
 
-    __slots__ = (
-        "_clocks",
-        "_member_ids",
-        "choices",
-        "cluster",
-        "environment",
-        "http",
-        "ledgers",
-        "network",
-        "recorder",
-        "topic_logs",
-        "traces_work",
-        "variety",
-    )
-
     def __init__(  # noqa: PLR0913 - what a run shares, by keyword
         self,
         environment: Environment,

@@ -5,10 +5,20 @@ Plays the members of a recorded group as members of the consumer protocol, on th
 Members send heartbeats as Java's consumer does: one in every interval of the broker, one at once to
 join, to leave and to acknowledge. While the group is settled a heartbeat changes nothing, so that
 only those are sent that keep sessions alive; the others keep their place in time.
+
+What a run of a group costs: moves, interruptions, standstill, work without an owner.
+
+The definitions are those of `replay/sharing`, so that both protocols have one set of figures.
+
+Members of the consumer protocol in action, and the heartbeats that they send.
+
+What a member does with an assignment follows Java's consumer, which `clients/async_consumer` is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from heapq import heappop, heappush
 from typing import Final
 
@@ -17,21 +27,22 @@ from msgspec import Struct
 from coordinator_sim.clients.settings_advice import SERVER_ASSIGNORS
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.coordinator.topics import KnownTopic
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.consumer_group_heartbeat import (
+    Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
 )
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
 from coordinator_sim.replay.compare import figures
-from coordinator_sim.replay.consumer_protocol import players
-from coordinator_sim.replay.consumer_protocol.ledger import Ledger, Window
-from coordinator_sim.replay.consumer_protocol.lives import Departure, lives_of
-from coordinator_sim.replay.consumer_protocol.players import Member, Topics
+from coordinator_sim.replay.consumer_protocol.lives import Departure, Life, lives_of
 from coordinator_sim.replay.course import Absence, Course
 from coordinator_sim.replay.pace import Pace
 from coordinator_sim.replay.plan import NEVER_MS, GroupPlan
@@ -42,9 +53,250 @@ from coordinator_sim.replay.settings import (
     CONSUMER_SESSION_TIMEOUT_MS,
     Settings,
 )
+from coordinator_sim.replay.sharing import SharingCosts
+from coordinator_sim.replay.strategies import Owners, fewest_moves, moves_between
 from coordinator_sim.replay.work import GroupWork
 from coordinator_sim.trace.epoch_groups import TEMPORARY
 from coordinator_sim.trace.events import Event, TraceEvent
+
+JOIN_EPOCH: Final = 0
+LEAVE_EPOCH: Final = -1
+STEP_ASIDE_EPOCH: Final = -2
+HEARTBEAT_VERSION: Final = 1
+_ID_BYTES: Final = 16
+
+
+class Topics:
+    """The topics of a group's work, as its coordinator knows them.
+
+    Args:
+        counts: Topic -> number of partitions.
+    """
+
+    def __init__(self, counts: dict[str, int]) -> None:
+        self.known = tuple(
+            KnownTopic(name=name, topic_id=_id_of(name), partition_count=count)
+            for name, count in sorted(counts.items())
+        )
+        self._names = {topic.topic_id: topic.name for topic in self.known}
+        self._ids = {topic.name: topic.topic_id for topic in self.known}
+
+    def partitions_of(self, assignment: Assignment) -> frozenset[TopicPartition]:
+        """Return the partitions of an answer."""
+        return frozenset(
+            TopicPartition(self._names[each.topic_id], number)
+            for each in assignment.topic_partitions
+            for number in each.partitions
+        )
+
+    def told(self, partitions: frozenset[TopicPartition]) -> tuple[TopicPartitions, ...]:
+        """Return partitions as a heartbeat names them."""
+        by_topic: dict[str, list[int]] = {}
+        for topic, number in sorted(partitions):
+            by_topic.setdefault(topic, []).append(number)
+        return tuple(
+            TopicPartitions(self._ids[topic], tuple(numbers)) for topic, numbers in by_topic.items()
+        )
+
+
+def _id_of(name: str) -> bytes:
+    """Return a topic id derived from the name, because a trace has none; equal in every run."""
+    return sha256(name.encode()).digest()[:_ID_BYTES]
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """A member in action.
+
+    Attributes:
+        epoch: Epoch that its next heartbeat tells.
+        has: Partitions that it works on.
+        target: Partitions that it was last told to have.
+        sent_ms: When it sent its last heartbeat, or would have sent one that changes nothing.
+        turn: Number of its heartbeats; a heartbeat that is due for an earlier turn is stale.
+        is_live: Whether its process runs and is a member, or on the way to be one.
+        is_reconciling: Whether it is on the way from what it has to its target.
+    """
+
+    life: Life
+    topics: tuple[str, ...]
+    epoch: int = JOIN_EPOCH
+    has: frozenset[TopicPartition] = field(default_factory=frozenset)
+    target: frozenset[TopicPartition] = field(default_factory=frozenset)
+    sent_ms: int = 0
+    turn: int = 0
+    is_live: bool = False
+    is_reconciling: bool = False
+
+    @property
+    def key(self) -> str:
+        """Its instance id, or its member id: who works on a partition."""
+        return self.life.instance_id or self.life.member_id
+
+    @property
+    def silent_ms(self) -> int | None:
+        """When it falls silent; None for a member that does not."""
+        return self.life.goes_ms if self.life.departure is Departure.FALLS_SILENT else None
+
+
+def joining(
+    member: Member, group_id: str, rebalance_timeout_ms: int, assignor: str | None
+) -> ConsumerGroupHeartbeatRequest:
+    """Return its first heartbeat, which tells everything."""
+    return ConsumerGroupHeartbeatRequest(
+        group_id=group_id,
+        member_id=member.life.member_id,
+        member_epoch=JOIN_EPOCH,
+        instance_id=member.life.instance_id,
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        subscribed_topic_names=member.topics,
+        server_assignor=assignor,
+        topic_partitions=(),
+    )
+
+
+def beating(
+    member: Member, group_id: str, told: tuple[TopicPartitions, ...] | None = None
+) -> ConsumerGroupHeartbeatRequest:
+    """Return a heartbeat; `told` are its partitions, after they have changed."""
+    return ConsumerGroupHeartbeatRequest(
+        group_id=group_id,
+        member_id=member.life.member_id,
+        member_epoch=member.epoch,
+        instance_id=member.life.instance_id,
+        topic_partitions=told,
+    )
+
+
+class Window(Struct, frozen=True):
+    """The time that counts, milliseconds of the trace."""
+
+    from_ms: int
+    until_ms: int
+
+
+class Ledger:
+    """Adds up who works on what, and what each target moves.
+
+    Args:
+        size: Number of partitions.
+        window: What is outside costs nothing.
+        dropped: Gets the partitions that lose a working owner within the window.
+    """
+
+    def __init__(self, size: int, window: Window, dropped: set[object]) -> None:
+        self._size = size
+        self._window = window
+        self._dropped = dropped
+        self._now_ms = window.from_ms
+        self._counts = False
+        self._workers: Owners = {}
+        self._worked: set[object] = set()
+        self._since: dict[object, int] = {}
+        self._targets: Owners = {}
+        self._settled: Owners = {}
+        self._keys: tuple[str, ...] = ()
+        self._counts_target = False
+        self.targets = 0
+        self._moved = self._needless = self._interrupted = 0
+        self._stopped_ms = self._unowned_ms = self._longest_ms = 0
+
+    # -- who works ---------------------------------------------------------------------------
+
+    def opens(self, now_ms: int) -> None:
+        """Note that the group has a member: from here on partitions that lost their owner cost."""
+        self._go(now_ms)
+        self._counts = True
+
+    def closes(self, now_ms: int) -> None:
+        """Note that the group is empty: nobody is there who could work."""
+        self._go(now_ms)
+        self._counts = False
+        self._since.clear()
+
+    def works(self, key: str, partitions: Iterable[TopicPartition], now_ms: int) -> None:
+        """Note that a member works on further partitions."""
+        self._go(now_ms)
+        for each in partitions:
+            self._workers[each] = key
+            self._worked.add(each)
+            self._end_gap(each, now_ms)
+
+    def drops(self, key: str, partitions: Iterable[TopicPartition], now_ms: int) -> None:
+        """Note that a member works on these no more."""
+        self._go(now_ms)
+        for each in partitions:
+            if self._workers.get(each) != key:
+                continue
+            del self._workers[each]
+            self._since[each] = now_ms
+            if self._is_within(now_ms):
+                self._interrupted += 1
+                self._dropped.add(each)
+
+    def _end_gap(self, partition: object, now_ms: int) -> None:
+        since_ms = self._since.pop(partition, None)
+        if since_ms is not None and self._is_within(since_ms):
+            length_ms = min(now_ms, self._window.until_ms) - since_ms
+            self._longest_ms = max(self._longest_ms, length_ms)
+
+    def _is_within(self, at_ms: int) -> bool:
+        return self._window.from_ms <= at_ms <= self._window.until_ms
+
+    def _go(self, to_ms: int) -> None:
+        """Go on in time, and count what nobody works on meanwhile."""
+        from_ms = self._now_ms
+        self._now_ms = max(from_ms, min(to_ms, self._window.until_ms))
+        length_ms = self._now_ms - from_ms
+        if not self._counts or not length_ms:
+            return
+        if self._worked and not self._workers:
+            self._stopped_ms += length_ms
+        self._unowned_ms += (len(self._worked) - len(self._workers)) * length_ms
+
+    # -- what moves --------------------------------------------------------------------------
+
+    def computed(self, keys: tuple[str, ...], now_ms: int) -> None:
+        """Note that a new target was computed for these members; `given` reports its contents."""
+        self._settle()
+        self._keys = keys
+        self._counts_target = self._is_within(now_ms)
+        self.targets += self._counts_target
+
+    def given(self, key: str, partitions: Iterable[TopicPartition]) -> None:
+        """Note what the newest target gives to a member whose part is another than before."""
+        for each in partitions:
+            self._targets[each] = key
+
+    def _settle(self) -> None:
+        """Compare the newest target with the one before."""
+        if self._settled and self._counts_target:
+            moved = moves_between(self._settled, self._targets)
+            self._moved += moved
+            if moved:
+                fewest = fewest_moves(self._settled, self._targets, self._keys)
+                self._needless += max(0, moved - fewest)
+        self._settled = dict(self._targets)
+        self._counts_target = False
+
+    def costs(self, strategy: str, *, is_uniform: bool) -> SharingCosts:
+        """Return the costs; nothing can be noted afterwards."""
+        self._go(self._window.until_ms)
+        self._settle()
+        for partition in list(self._since):
+            self._end_gap(partition, self._window.until_ms)
+        return SharingCosts(
+            strategy=strategy,
+            items=self._size,
+            rebalances=self.targets,
+            moved=self._moved,
+            needless=self._needless if is_uniform else None,
+            stopped_ms=self._stopped_ms,
+            unowned_ms=self._unowned_ms,
+            interrupted=self._interrupted,
+            longest_ms=self._longest_ms,
+        )
+
 
 _GOES: Final = 0
 _COMES: Final = 1
@@ -102,8 +354,8 @@ class ConsumerDriver:
 
     def __init__(
         self,
-        members: list[players.Member],
-        topics: players.Topics,
+        members: list[Member],
+        topics: Topics,
         manner: Manner,
         profile: Profile,
         ledger: Ledger,
@@ -130,9 +382,9 @@ class ConsumerDriver:
         self._queue: list[tuple[int, int, int, _Action]] = []
         self._order = 0
         self._now_ms = 0
-        self._tokens: dict[int, players.Member] = {}
+        self._tokens: dict[int, Member] = {}
         self._token = 0
-        self._by_id: dict[str, players.Member] = {}
+        self._by_id: dict[str, Member] = {}
         self._present: dict[str, str] = {}
         self._epoch = 0
         self._is_settled = True
@@ -174,44 +426,42 @@ class ConsumerDriver:
 
     # -- what members do ---------------------------------------------------------------------
 
-    def _join(self, member: players.Member) -> None:
+    def _join(self, member: Member) -> None:
         member.is_live = True
         member.is_reconciling = False
         member.epoch = 0
         self._by_id[member.life.member_id] = member
         self._ledger.opens(self._now_ms)
         manner = self._manner
-        request = players.joining(
-            member, manner.group_id, manner.rebalance_timeout_ms, manner.assignor
-        )
+        request = joining(member, manner.group_id, manner.rebalance_timeout_ms, manner.assignor)
         self._send(member, request)
 
-    def _go(self, member: players.Member) -> None:
+    def _go(self, member: Member) -> None:
         """End a member in its own way."""
         if not member.is_live:
             return
         self._stop(member)
         match member.life.departure:
             case Departure.LEAVES:
-                member.epoch = players.LEAVE_EPOCH
+                member.epoch = LEAVE_EPOCH
             case Departure.STEPS_ASIDE:
-                member.epoch = players.STEP_ASIDE_EPOCH
+                member.epoch = STEP_ASIDE_EPOCH
             case _:
                 return
-        self._send(member, players.beating(member, self._manner.group_id))
+        self._send(member, beating(member, self._manner.group_id))
 
-    def _stop(self, member: players.Member) -> None:
+    def _stop(self, member: Member) -> None:
         """Have a member work on nothing, and act no more."""
         self._ledger.drops(member.key, sorted(member.has), self._now_ms)
         member.has = member.target = frozenset()
         member.is_live = False
         member.turn += 1
 
-    def _beat(self, member: players.Member, turn: int) -> None:
+    def _beat(self, member: Member, turn: int) -> None:
         if member.is_live and member.turn == turn:
-            self._send(member, players.beating(member, self._manner.group_id))
+            self._send(member, beating(member, self._manner.group_id))
 
-    def _reconcile(self, member: players.Member, turn_of_life: object) -> None:
+    def _reconcile(self, member: Member, turn_of_life: object) -> None:
         """Give up and take over at a poll, and acknowledge at once."""
         if not member.is_live or turn_of_life is not member.life or not member.is_reconciling:
             return
@@ -221,23 +471,23 @@ class ConsumerDriver:
         self._ledger.works(member.key, sorted(target - has), self._now_ms)
         member.has = target
         told = self._topics.told(target)
-        self._send(member, players.beating(member, self._manner.group_id, told))
+        self._send(member, beating(member, self._manner.group_id, told))
 
     # -- requests ----------------------------------------------------------------------------
 
-    def _send(self, member: players.Member, request: ConsumerGroupHeartbeatRequest) -> None:
+    def _send(self, member: Member, request: ConsumerGroupHeartbeatRequest) -> None:
         self._token += 1
         self._tokens[self._token] = member
         member.turn += 1
         member.sent_ms = self._now_ms
         context = RequestContext(
-            token=self._token, api_version=players.HEARTBEAT_VERSION, client_id=member.life.client
+            token=self._token, api_version=HEARTBEAT_VERSION, client_id=member.life.client
         )
         self._take(self._coordinator.handle(request, context, self._now_ms))
         if member.is_live:
             self._schedule(member)
 
-    def _schedule(self, member: players.Member) -> None:
+    def _schedule(self, member: Member) -> None:
         """Set a member's next heartbeat: the next one, or the last that keeps its session alive."""
         interval_ms = self._manner.heartbeat_interval_ms
         wait_ms = self._alive_ms if self._is_settled and not member.is_reconciling else interval_ms
@@ -260,7 +510,7 @@ class ConsumerDriver:
                 member.turn += 1
                 self._schedule(member)
 
-    def _answered(self, member: players.Member, response: ConsumerGroupHeartbeatResponse) -> None:
+    def _answered(self, member: Member, response: ConsumerGroupHeartbeatResponse) -> None:
         if not member.is_live:
             return
         error = response.error_code
@@ -334,7 +584,7 @@ class ConsumerDriver:
             case _:
                 pass
 
-    def _return_of(self, member: players.Member, old_member_id: str) -> None:
+    def _return_of(self, member: Member, old_member_id: str) -> None:
         """Note that a static member is back without another target."""
         self._present.pop(old_member_id, None)
         self._present[member.life.member_id] = member.key
@@ -343,7 +593,7 @@ class ConsumerDriver:
         if former is not None:
             self._absent(former, is_dead=False)
 
-    def _absent(self, member: players.Member, *, is_dead: bool) -> None:
+    def _absent(self, member: Member, *, is_dead: bool) -> None:
         goes_ms = member.life.goes_ms
         if goes_ms is not None:
             self.course.absences.append(Absence(member.key, goes_ms, self._now_ms, is_dead))

@@ -5,14 +5,16 @@ The verbs about the network between clients and brokers.
 The verbs of the control surface; each function belongs to one route.
 
 `clock_verbs` has those of the clock, `link_verbs` those of the network.
+
+The messages of the control surface about the network between clients and brokers.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import product
-from typing import Final
+from typing import Annotated, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from coordinator_sim.broker.apis.config_validation import topic_error
 from coordinator_sim.broker.faults.faults import Fault, FaultState
@@ -23,7 +25,6 @@ from coordinator_sim.server.control import clock_verbs, models, views
 from coordinator_sim.server.control.clock_verbs import clock_of
 from coordinator_sim.server.control.conditions import GroupCondition
 from coordinator_sim.server.control.control import Control
-from coordinator_sim.server.control.link_models import LinkReset, LinkView, ResetLink, SetLink
 from coordinator_sim.server.control.models import (
     Advance,
     BrokerView,
@@ -31,6 +32,7 @@ from coordinator_sim.server.control.models import (
     ClockView,
     CompactedView,
     ConnectionView,
+    Count,
     FaultView,
     GroupSummary,
     GroupView,
@@ -40,6 +42,7 @@ from coordinator_sim.server.control.models import (
     MoveCoordinatorTo,
     Moved,
     NewTopic,
+    Port,
     RunUntil,
     ServerPatch,
     ServerView,
@@ -56,8 +59,63 @@ from coordinator_sim.server.control.requests import (
     NotFound,
     WaitedInVain,
 )
-from coordinator_sim.server.links import Link
+from coordinator_sim.server.links import PLAIN, Link, Way
 from coordinator_sim.trace.events import Event, TraceEvent
+
+
+class SetLink(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What links let through from now on; what is left out is as if nothing had been set.
+
+    Args:
+        broker: Null for all brokers.
+        listener: Null for all listeners.
+        cut: Whether nothing passes; what is held back arrives when the link is whole again.
+        to_broker: Requests.
+        to_clients: Responses.
+    """
+
+    broker: Count | None = None
+    listener: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    cut: bool = False
+    to_broker: Way = PLAIN
+    to_clients: Way = PLAIN
+
+
+class ResetLink(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which links have their open connections reset.
+
+    Args:
+        broker: Null for all brokers.
+        listener: Null for all listeners.
+    """
+
+    broker: Count | None = None
+    listener: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+
+
+class LinkReset(Struct, frozen=True, kw_only=True):
+    """How many connections were reset."""
+
+    connections: int
+
+
+class LinkView(Struct, frozen=True, kw_only=True):
+    """The network between the clients of a listener and a broker.
+
+    Args:
+        connections: Open ones.
+        cut: Whether nothing passes.
+    """
+
+    broker_id: int
+    listener: str
+    host: str
+    port: Port
+    connections: int
+    cut: bool
+    to_broker: Way
+    to_clients: Way
+
 
 LONGEST_WAIT_MS: Final = 600_000
 DEFAULT_WAIT_MS: Final = 30_000

@@ -7,10 +7,15 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.replay.consumer_protocol.ledger import Ledger, Window
 from coordinator_sim.replay.consumer_protocol.lives import Departure, Life
-from coordinator_sim.replay.consumer_protocol.players import Member, Topics
-from coordinator_sim.replay.consumer_protocol.run import ConsumerDriver, Manner
+from coordinator_sim.replay.consumer_protocol.run import (
+    ConsumerDriver,
+    Ledger,
+    Manner,
+    Member,
+    Topics,
+    Window,
+)
 from coordinator_sim.replay.recordings import replay_recording
 from coordinator_sim.replay.report import ReplayResult, RunFigures
 from coordinator_sim.replay.settings import parse_grid
