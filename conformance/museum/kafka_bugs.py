@@ -389,7 +389,7 @@ KAFKA_BUGS: Final = (
         "KAFKA-15647",
         "An OffsetFetch that is refused as a whole is answered without the error.",
         _CORE + "inactive",
-        "OffsetFetchResponseGroup(group_id=g.group_id, error_code=_ERROR)",
+        "OffsetFetchResponseGroup(group_id=g.group_id, error_code=UNAVAILABLE)",
         "OffsetFetchResponseGroup(group_id=g.group_id)",
         "LOAD-INACTIVE as 4.4",
     ),

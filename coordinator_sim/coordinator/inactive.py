@@ -9,18 +9,10 @@ Source: GroupCoordinatorService, `isActive` in each of its methods; in Scala Gro
 
 from coordinator_sim.clock.timer_queue import TimerQueue
 from coordinator_sim.coordinator.loading import Takeover, unload
-from coordinator_sim.coordinator.modern.share.describe import undescribed_shares
 from coordinator_sim.coordinator.runtime import PartitionState, Runtime
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import scala_map_order, scala_set_order
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
-from coordinator_sim.messages.consumer_group_describe import (
-    DescribedGroup as DescribedConsumerGroup,
-)
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -38,14 +30,9 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from coordinator_sim.messages.requests import GroupRequest, Response
-from coordinator_sim.messages.share_group_describe import ShareGroupDescribeRequest
-from coordinator_sim.messages.streams_group_describe import DescribedGroup as DescribedStreamsGroup
-from coordinator_sim.messages.streams_group_describe import (
-    StreamsGroupDescribeRequest,
-    StreamsGroupDescribeResponse,
-)
 
-_ERROR = ErrorCode.COORDINATOR_NOT_AVAILABLE
+UNAVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
+"""The error of every group that such a coordinator is asked for."""
 
 
 def start_up(runtime: Runtime) -> bool:
@@ -78,38 +65,29 @@ def hears_metadata(runtime: Runtime) -> bool:
 
 
 def inactive_answer(request: GroupRequest, profile: Profile) -> Response:
-    """The answer to a request of several groups: each is refused, in the order asked for."""
+    """The answer to a request of several groups: each is refused, in the order asked for.
+
+    Groups with epochs are refused by their `Description`.
+    """
     match request:
         case OffsetFetchRequest():
             fetched = (
-                OffsetFetchResponseGroup(group_id=g.group_id, error_code=_ERROR)
+                OffsetFetchResponseGroup(group_id=g.group_id, error_code=UNAVAILABLE)
                 for g in request.groups
             )
             return OffsetFetchResponse(groups=tuple(fetched))
         case DescribeGroupsRequest():
             described = (
-                DescribedGroup(group_id=name, error_code=_ERROR) for name in request.groups
+                DescribedGroup(group_id=name, error_code=UNAVAILABLE) for name in request.groups
             )
             return DescribeGroupsResponse(groups=tuple(described))
-        case ConsumerGroupDescribeRequest():
-            refused = (
-                DescribedConsumerGroup(group_id=name, error_code=_ERROR)
-                for name in request.group_ids
-            )
-            return ConsumerGroupDescribeResponse(groups=tuple(refused))
-        case ShareGroupDescribeRequest():
-            return undescribed_shares(request.group_ids, _ERROR)
-        case StreamsGroupDescribeRequest():
-            turned_away = (
-                DescribedStreamsGroup(group_id=name, error_code=_ERROR)
-                for name in request.group_ids
-            )
-            return StreamsGroupDescribeResponse(groups=tuple(turned_away))
         case DeleteGroupsRequest():
             names = list(dict.fromkeys(request.groups_names))
             if not profile.has_coordinator_runtime:
                 names = scala_map_order(scala_set_order(names))
-            deleted = (DeletableGroupResult(group_id=name, error_code=_ERROR) for name in names)
+            deleted = (
+                DeletableGroupResult(group_id=name, error_code=UNAVAILABLE) for name in names
+            )
             return DeleteGroupsResponse(results=tuple(deleted))
         case _:
-            return ListGroupsResponse(error_code=_ERROR)
+            return ListGroupsResponse(error_code=UNAVAILABLE)

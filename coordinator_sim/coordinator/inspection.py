@@ -9,11 +9,14 @@ GroupCoordinator.handleDescribeGroup and handleListGroups.
 """
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final
 
 from coordinator_sim.coordinator.classic.group import Group, Member
 from coordinator_sim.coordinator.common.timeline import LATEST
-from coordinator_sim.coordinator.modern.share.describe import described_share_group
+from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
+from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
+from coordinator_sim.coordinator.modern.share.group import ShareGroup
 from coordinator_sim.coordinator.partition import AnyGroup
 from coordinator_sim.coordinator.runtime import (
     Partition,
@@ -21,7 +24,9 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
     partition_error,
 )
+from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import computed_hash_order, topic_partition_hash
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
@@ -35,22 +40,13 @@ from coordinator_sim.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from coordinator_sim.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from coordinator_sim.messages.share_group_describe import (
-    DescribedGroup as DescribedShareGroup,
-)
-from coordinator_sim.messages.share_group_describe import (
-    ShareGroupDescribeRequest,
-    ShareGroupDescribeResponse,
-)
+from coordinator_sim.messages.requests import Response
 
 _NOT_FOUND_VERSION: Final = 6
 _CLASSIC: Final = "classic"
 NOT_READY: Final = "NotReady"
 _FILTERED_NOT_READY: Final = "not_ready"
 _TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
-
-_G = TypeVar("_G")
-"""A described group."""
 
 
 def state_name(state: GroupState, profile: Profile) -> str:
@@ -68,23 +64,73 @@ def by_partition(runtime: Runtime, group_ids: tuple[str, ...]) -> dict[int, list
     return {key.partition: found[key.partition] for key in ordered}
 
 
-def described(
-    runtime: Runtime,
-    group_ids: tuple[str, ...],
-    nameless: _G,
-    describe: Callable[[Runtime, Partition | None, str], _G],
-) -> tuple[_G, ...]:
-    """Describe groups, partition by partition; those without a name come first.
+@dataclass(slots=True, frozen=True)
+class Description:
+    """The Describe API of one type of groups with epochs; it reads what is committed.
 
-    A group that is named a thousand times is described once.
+    Args:
+        response: The response; `groups` has what is described.
+        described: A described group.
+        group_type: The groups that the API describes.
+        fields: The fields of a group at a log position, beside its name, its state and its epochs.
+        has_texts: Whether the error of a partition comes with its text.
+
+    Source: kafka 4.4, GroupCoordinatorService.consumerGroupDescribe, shareGroupDescribe and
+    streamsGroupDescribe.
     """
-    named = tuple(name for name in group_ids if name)
-    told = [nameless] * (len(group_ids) - len(named))
-    for index, names in by_partition(runtime, named).items():
-        partition = runtime.partitions.get(index)
-        found = {name: describe(runtime, partition, name) for name in dict.fromkeys(names)}
-        told += [found[name] for name in names]
-    return tuple(told)
+
+    response: Callable[..., Response]
+    described: Callable[..., Any]
+    group_type: type[ConsumerGroup | ShareGroup | StreamsGroup]
+    fields: Callable[[Runtime, Any, Any, int], dict[str, Any]]
+    has_texts: bool = False
+
+    def answer(self, runtime: Runtime, request: Any, context: RequestContext) -> None:  # noqa: ANN401 - of its API
+        """Describe groups, partition by partition; those without a name come first.
+
+        A group that is named a thousand times is described once.
+        """
+        named = tuple(name for name in request.group_ids if name)
+        nameless = self.described(group_id="", error_code=ErrorCode.INVALID_GROUP_ID)
+        groups = [nameless] * (len(request.group_ids) - len(named))
+        for index, names in by_partition(runtime, named).items():
+            partition = runtime.partitions.get(index)
+            found = {
+                name: self._group(runtime, request, partition, name)
+                for name in dict.fromkeys(names)
+            }
+            groups += [found[name] for name in names]
+        runtime.reply(context.token, self.response(groups=tuple(groups)))
+
+    def refusal(self, request: Any, error: ErrorCode) -> Response:  # noqa: ANN401 - of its API
+        """The answer that refuses every group, in the order asked for."""
+        return self.response(groups=tuple(self._refused(name, error) for name in request.group_ids))
+
+    def _refused(self, group_id: str, error: ErrorCode) -> Any:  # noqa: ANN401 - a described group
+        if not self.has_texts:
+            return self.described(group_id=group_id, error_code=error)
+        text = error_message(error)
+        return self.described(group_id=group_id, error_code=error, error_message=text)
+
+    def _group(
+        self, runtime: Runtime, request: object, partition: Partition | None, group_id: str
+    ) -> Any:  # noqa: ANN401 - a described group
+        if partition is None or partition.state is not PartitionState.ACTIVE:
+            return self._refused(group_id, partition_error(partition, runtime.profile))
+        position = partition.high_watermark
+        group = group_of_type(self.group_type, group_id, partition.group_as_of(group_id, position))
+        if isinstance(group, Refusal):
+            return self.described(
+                group_id=group_id, error_code=group.error, error_message=group.text
+            )
+        epochs = group.epochs_as_of(position)
+        return self.described(
+            group_id=group_id,
+            group_state=epochs.state.value,
+            group_epoch=epochs.group_epoch,
+            assignment_epoch=epochs.assignment_epoch,
+            **self.fields(runtime, request, group, position),
+        )
 
 
 def _read_position(runtime: Runtime, partition: Partition) -> int:
@@ -151,15 +197,6 @@ def _describe_member(runtime: Runtime, group: Group, member: Member) -> Describe
         member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
         member_assignment=member.assignment if shows_assignment else b"",
     )
-
-
-def describe_share_groups(
-    runtime: Runtime, request: ShareGroupDescribeRequest, context: RequestContext
-) -> None:
-    """Describe share groups, partition by partition; those without a name come first."""
-    nameless = DescribedShareGroup(group_id="", error_code=ErrorCode.INVALID_GROUP_ID)
-    groups = described(runtime, request.group_ids, nameless, described_share_group)
-    runtime.reply(context.token, ShareGroupDescribeResponse(groups=groups))
 
 
 # -- ListGroups ----------------------------------------------------------------------------

@@ -1,21 +1,16 @@
 """StreamsGroupDescribe: what streams groups are made of, as far as it is committed.
 
-Source: kafka 4.4, GroupCoordinatorService.streamsGroupDescribe, StreamsGroup.asDescribedGroup and
+Source: kafka 4.4, StreamsGroup.asDescribedGroup and
 StreamsGroupMember.asStreamsGroupDescribeMember.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from coordinator_sim.coordinator.effects import InternalTopic
-from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
-from coordinator_sim.coordinator.inspection import described
+from coordinator_sim.coordinator.inspection import Description
 from coordinator_sim.coordinator.runtime import (
-    Partition,
-    PartitionState,
     Runtime,
-    partition_error,
 )
 from coordinator_sim.coordinator.streams.group import StreamsGroup
 from coordinator_sim.coordinator.streams.member import StreamsGroupMember
@@ -31,8 +26,6 @@ from coordinator_sim.coordinator.streams.topology import (
     ConfiguredSubtopology,
     ConfiguredTopology,
 )
-from coordinator_sim.kafka.context import RequestContext
-from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order, java_string_key
 from coordinator_sim.messages.streams_group_describe import (
     Assignment,
@@ -56,40 +49,19 @@ _NOT_STORED: Final = 1
 """Status of a topology's description: no plugin stores one here (KIP-1331)."""
 
 
-def describe_streams_groups(
-    runtime: Runtime, request: StreamsGroupDescribeRequest, context: RequestContext
-) -> None:
-    """Describe groups, partition by partition; those without a name come first."""
-    nameless = DescribedGroup(group_id="", error_code=ErrorCode.INVALID_GROUP_ID)
-    status = _NOT_STORED if request.include_topology_description else _NOT_REQUESTED
-    groups = described(runtime, request.group_ids, nameless, partial(_described, status))
-    runtime.reply(context.token, StreamsGroupDescribeResponse(groups=groups))
-
-
-def _described(
-    status: int, runtime: Runtime, partition: Partition | None, group_id: str
-) -> DescribedGroup:
-    if partition is None or partition.state is not PartitionState.ACTIVE:
-        error = partition_error(partition, runtime.profile)
-        return DescribedGroup(group_id=group_id, error_code=error)
-    position = partition.high_watermark
-    group = group_of_type(StreamsGroup, group_id, partition.group_as_of(group_id, position))
-    if isinstance(group, Refusal):
-        return DescribedGroup(group_id=group_id, error_code=group.error, error_message=group.text)
-    epochs = group.epochs_as_of(position)
-    return DescribedGroup(
-        group_id=group_id,
-        group_state=epochs.state.value,
-        group_epoch=epochs.group_epoch,
-        assignment_epoch=epochs.assignment_epoch,
-        assignor_name=ASSIGNOR,
-        topology=_topology(group, position),
-        topology_description_status=status,
-        members=tuple(
+def _fields(
+    _runtime: Runtime, request: StreamsGroupDescribeRequest, group: StreamsGroup, position: int
+) -> dict[str, Any]:
+    asks = request.include_topology_description
+    return {
+        "assignor_name": ASSIGNOR,
+        "topology": _topology(group, position),
+        "topology_description_status": _NOT_STORED if asks else _NOT_REQUESTED,
+        "members": tuple(
             _member(group, member, group.targets.get(member.member_id, position))
             for _, member in group.members.items(position)
         ),
-    )
+    }
 
 
 def _topology(group: StreamsGroup, position: int) -> Topology | None:
@@ -198,3 +170,8 @@ def _offsets(offsets: Mapping[str, Mapping[int, int]]) -> tuple[TaskOffset, ...]
         for name in sorted(offsets, key=java_string_key)
         for number in sorted(offsets[name])
     )
+
+
+STREAMS_GROUPS: Final = Description(
+    StreamsGroupDescribeResponse, DescribedGroup, StreamsGroup, _fields
+)

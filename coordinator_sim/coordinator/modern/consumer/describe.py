@@ -1,31 +1,24 @@
 """ConsumerGroupDescribe: what consumer groups are made of, as far as it is committed.
 
-Source: kafka 4.4, GroupCoordinatorService.consumerGroupDescribe, ConsumerGroup.asDescribedGroup
-and ConsumerGroupMember.asConsumerGroupDescribeMember.
+Source: kafka 4.4, ConsumerGroup.asDescribedGroup and
+ConsumerGroupMember.asConsumerGroupDescribeMember.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
-from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
-from coordinator_sim.coordinator.inspection import described
+from coordinator_sim.coordinator.inspection import Description
 from coordinator_sim.coordinator.modern.consumer.group import (
     ConsumerGroup,
     ConsumerGroupMember,
     Target,
 )
 from coordinator_sim.coordinator.runtime import (
-    Partition,
-    PartitionState,
     Runtime,
-    partition_error,
 )
-from coordinator_sim.kafka.context import RequestContext
-from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
 from coordinator_sim.messages.consumer_group_describe import (
     Assignment,
-    ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedGroup,
     Member,
@@ -36,36 +29,15 @@ _CLASSIC: Final = 0
 _CONSUMER: Final = 1
 
 
-def describe_consumer_groups(
-    runtime: Runtime, request: ConsumerGroupDescribeRequest, context: RequestContext
-) -> None:
-    """Describe groups, partition by partition; those without a name come first."""
-    nameless = DescribedGroup(group_id="", error_code=ErrorCode.INVALID_GROUP_ID)
-    groups = described(runtime, request.group_ids, nameless, _described)
-    runtime.reply(context.token, ConsumerGroupDescribeResponse(groups=groups))
-
-
-def _described(runtime: Runtime, partition: Partition | None, group_id: str) -> DescribedGroup:
-    if partition is None or partition.state is not PartitionState.ACTIVE:
-        error = partition_error(partition, runtime.profile)
-        return DescribedGroup(group_id=group_id, error_code=error)
-    position = partition.high_watermark
-    group = group_of_type(ConsumerGroup, group_id, partition.group_as_of(group_id, position))
-    if isinstance(group, Refusal):
-        return DescribedGroup(group_id=group_id, error_code=group.error, error_message=group.text)
-    epochs = group.epochs_as_of(position)
-    default = runtime.config.group_consumer_assignors[0]
-    return DescribedGroup(
-        group_id=group_id,
-        group_state=epochs.state.value,
-        group_epoch=epochs.group_epoch,
-        assignment_epoch=epochs.assignment_epoch,
-        assignor_name=group.preferred_assignor(position) or default,
-        members=tuple(
-            _member(runtime, member, group.targets.get(member.member_id, position) or {})
-            for _, member in group.members.items(position)
-        ),
+def _fields(
+    runtime: Runtime, _request: object, group: ConsumerGroup, position: int
+) -> dict[str, Any]:
+    members = tuple(
+        _member(runtime, member, group.targets.get(member.member_id, position) or {})
+        for _, member in group.members.items(position)
     )
+    default = runtime.config.group_consumer_assignors[0]
+    return {"assignor_name": group.preferred_assignor(position) or default, "members": members}
 
 
 def _member(runtime: Runtime, member: ConsumerGroupMember, target: Target) -> Member:
@@ -98,3 +70,8 @@ def _assignment(runtime: Runtime, held: Mapping[bytes, Iterable[int]]) -> Assign
             if topic_id in by_id
         )
     )
+
+
+CONSUMER_GROUPS: Final = Description(
+    ConsumerGroupDescribeResponse, DescribedGroup, ConsumerGroup, _fields
+)

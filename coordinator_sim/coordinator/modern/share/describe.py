@@ -1,16 +1,15 @@
 """ShareGroupDescribe: what share groups are made of, as far as it is committed.
 
-Source: kafka 4.4, GroupCoordinatorService.shareGroupDescribe, ShareGroup.asDescribedGroup and
-ShareGroupMember.asShareGroupDescribeMember.
+Source: kafka 4.4, ShareGroup.asDescribedGroup and ShareGroupMember.asShareGroupDescribeMember.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from typing import Any, Final
 
 from coordinator_sim.assignors.share_simple import SIMPLE_NAME
-from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
+from coordinator_sim.coordinator.inspection import Description
 from coordinator_sim.coordinator.modern.share.group import ShareGroup, ShareGroupMember
-from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime, partition_error
-from coordinator_sim.kafka.error_texts import error_message
+from coordinator_sim.coordinator.runtime import PartitionState, Runtime, partition_error
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.share_group_describe import (
     Assignment,
@@ -21,35 +20,9 @@ from coordinator_sim.messages.share_group_describe import (
 )
 
 
-def undescribed_shares(names: Iterable[str], error: ErrorCode) -> ShareGroupDescribeResponse:
-    """The answer that refuses each of some groups."""
-    text = error_message(error)
-    refused = tuple(
-        DescribedGroup(group_id=name, error_code=error, error_message=text) for name in names
-    )
-    return ShareGroupDescribeResponse(groups=refused)
-
-
-def described_share_group(
-    runtime: Runtime, partition: Partition | None, group_id: str
-) -> DescribedGroup:
-    """The description of one share group, or the error that prevents it."""
-    if partition is None or partition.state is not PartitionState.ACTIVE:
-        refused = undescribed_shares((group_id,), partition_error(partition, runtime.profile))
-        return refused.groups[0]
-    position = partition.high_watermark
-    group = group_of_type(ShareGroup, group_id, partition.group_as_of(group_id, position))
-    if isinstance(group, Refusal):
-        return DescribedGroup(group_id=group_id, error_code=group.error, error_message=group.text)
-    epochs = group.epochs_as_of(position)
-    return DescribedGroup(
-        group_id=group_id,
-        group_state=epochs.state.value,
-        group_epoch=epochs.group_epoch,
-        assignment_epoch=epochs.assignment_epoch,
-        assignor_name=SIMPLE_NAME,
-        members=tuple(_member(runtime, member) for _, member in group.members.items(position)),
-    )
+def _fields(runtime: Runtime, _request: object, group: ShareGroup, position: int) -> dict[str, Any]:
+    members = tuple(_member(runtime, member) for _, member in group.members.items(position))
+    return {"assignor_name": SIMPLE_NAME, "members": members}
 
 
 def initialized_partitions(
@@ -90,3 +63,8 @@ def _member(runtime: Runtime, member: ShareGroupMember) -> Member:
             )
         ),
     )
+
+
+SHARE_GROUPS: Final = Description(
+    ShareGroupDescribeResponse, DescribedGroup, ShareGroup, _fields, has_texts=True
+)
