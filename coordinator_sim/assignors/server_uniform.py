@@ -1,11 +1,7 @@
-"""The server-side uniform assignor, for equal subscriptions; see `uniform_balancer` for others.
+"""The server-side uniform assignor; `UniformBalancer` for members of different subscriptions.
 
-Source: kafka trunk, group-coordinator/.../assignor/UniformAssignor.java and
-UniformHomogeneousAssignmentBuilder.java.
-
-The server-side uniform assignment when members subscribe to different topics.
-
-Source: kafka trunk, group-coordinator/.../assignor/UniformHeterogeneousAssignmentBuilder.java.
+Source: kafka trunk, group-coordinator/.../assignor/UniformAssignor.java,
+UniformHomogeneousAssignmentBuilder.java and UniformHeterogeneousAssignmentBuilder.java.
 """
 
 from collections.abc import Mapping, Sequence

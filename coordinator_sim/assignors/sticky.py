@@ -651,7 +651,7 @@ class StickyAssignor:
         """Return partitions of each member: balanced, then with the fewest moves Java finds.
 
         Raises:
-            AssignmentFailed: owned partitions contradict each other as in `sticky_general`.
+            AssignmentFailed: owned partitions contradict each other.
         """
         return self._engine.assign(topics, members)[0]
 
@@ -689,7 +689,7 @@ class CooperativeStickyAssignor:
         """Return partitions of each member, without those that another member must give up first.
 
         Raises:
-            AssignmentFailed: owned partitions contradict each other as in `sticky_general`.
+            AssignmentFailed: owned partitions contradict each other.
 
         Source: CooperativeStickyAssignor.assignPartitions and adjustAssignment.
         """

@@ -60,7 +60,9 @@ def administration_apis(cluster: ClusterParts) -> tuple[Family, ...]:
 
 
 class Cluster(ClusterParts):
-    """The cluster. Its parts do the work; requests, time and changes come in here.
+    """The cluster: makes the families of APIs.
+
+    Requests, time and changes come in by the verbs of `ClusterParts`.
 
     Args:
         settings: How it starts.
@@ -199,7 +201,7 @@ class Cluster(ClusterParts):
         return upkeep
 
     def _families(self) -> tuple[Family, ...]:
-        """Everything that answers requests beside the group coordinators."""
+        """All families of APIs but ApiVersions, which needs their list."""
         return (
             self.groups,
             self.data,

@@ -1,6 +1,7 @@
-"""Answers that wait: the frame of each, and requests indexed by partition, deadline and connection.
+"""How requests are answered: `PendingAnswer` encodes responses, `Purgatory` has requests that wait.
 
-The purgatory only decides when a request is checked; the request itself knows its condition.
+The purgatory indexes them by partition, deadline and connection. It only decides when a request is
+checked; the request itself knows its condition.
 
 Source: kafka trunk, server-common/.../purgatory/DelayedOperationPurgatory.java.
 """

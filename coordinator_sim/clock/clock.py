@@ -1,7 +1,8 @@
 """The time interface of a driver: read the time, and be called back at an instant.
 
-The pure packages are told the time and never use this. A simulation implements `Clock` with virtual
-microseconds, a server with real ones. A `WallClock` is what stamps show, while timers run on.
+Pure packages are passed the time, and use `WallClock` alone, which is what stamps show. The
+simulator implements `Clock` in virtual microseconds, `live/trogdor` in real ones;
+`server.timekeeper` has clocks of its own.
 """
 
 from abc import ABC, abstractmethod

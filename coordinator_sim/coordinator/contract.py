@@ -92,7 +92,7 @@ class TransactionVerifier(Protocol):
         """NONE if the offsets partition of the group is part of it, else what is wrong.
 
         The coordinator passes an error on as it does one of an append. What versions above 3 call
-        otherwise is the verifier's to say: see `txn_validation.verification_error`.
+        otherwise is the verifier's to say: see `commit_validation.verification_error`.
 
         Source: ReplicaManager.maybeStartTransactionVerificationForPartition.
         """

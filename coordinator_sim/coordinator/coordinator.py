@@ -306,7 +306,7 @@ class GroupCoordinator:
 
     Args:
         ids: Draws the random part of member ids.
-        partition_writer: Decides which appends fail; None lets all through.
+        partition_writer: Writes batches, or refuses them; None takes all.
         verifier: Asked before a TxnOffsetCommit is looked at; None verifies all.
         started: Whether it takes requests at once; otherwise it refuses all until `startup`.
     """
@@ -515,7 +515,7 @@ class GroupCoordinator:
     def _heartbeat_at_once(
         self, request: HeartbeatRequest, context: RequestContext
     ) -> CoordinatorResult | None:
-        """The short way of the most frequent request; None where it may have to wait."""
+        """The short way of a classic Heartbeat; None where it may have to wait."""
         runtime = self._runtime
         group = runtime.groups.get(request.group_id)
         if group is None or not request.group_id or not runtime.is_active:
@@ -702,7 +702,7 @@ class GroupCoordinator:
         return measured(self._runtime)
 
     def group(self, group_id: str) -> Group | None:
-        """The group as it is now, for inspection; None when it is unknown or not led here."""
+        """The classic group as it is now, for inspection; None when there is none led here."""
         return self._runtime.groups.get(group_id)
 
     def tell_heartbeats(self, wanted: bool) -> None:
@@ -710,5 +710,5 @@ class GroupCoordinator:
         self._runtime.tells_heartbeats = wanted and self._runtime.tracing
 
     def group_ids(self) -> list[str]:
-        """The ids of all groups led here, for inspection, in order of their creation."""
+        """The ids of all classic groups led here, for inspection, in order of their creation."""
         return list(self._runtime.groups)

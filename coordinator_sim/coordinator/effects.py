@@ -81,8 +81,9 @@ class Effect(Struct, frozen=True):
         transactional: Whether the batch counts only once a COMMIT marker of its producer follows.
         marker: Makes the batch a control batch, which has no other records.
         is_empty_batch: An append of nothing, which may fail and waits all the same.
-        is_replayed: Whether records of consumer groups change their groups; False where the handler
-            has put another group in their place itself. Source: CoordinatorResult.replayRecords.
+        is_replayed: Whether records that are no offsets change their groups; False where the
+            handler has put another group in their place itself.
+            Source: CoordinatorResult.replayRecords.
         beside: What the trace of a consumer group is told beside the records.
         internal_topics: Topics that the group needs; told with the answer.
     """

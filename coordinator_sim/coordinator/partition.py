@@ -186,7 +186,7 @@ class Partition(CoordinatorShard):
     def replay(self, record: LogRecord) -> None:
         """Apply a record of a group that is not classic or a group's tombstone, in batch order.
 
-        Other records are applied elsewhere.
+        `OffsetStore` applies offsets; classic groups are changed by their handlers, and at a load.
         """
         # Values go with their keys.
         key = record.key
@@ -223,7 +223,7 @@ class Partition(CoordinatorShard):
 
         Args:
             batch: That the log did not take.
-            offsets_alone: Whether records of consumer groups are passed over.
+            offsets_alone: Whether records that are no offsets are passed over.
 
         Source: CoordinatorContext.append and failCurrentBatch.
         """

@@ -565,9 +565,9 @@ class Runtime(CoordinatorRuntime[Partition]):
     def submit(self, partition: Partition, parked: Parked | None, effect: Effect) -> None:
         """Append an operation's batch if it has one, and finish the operation when it may be.
 
-        The one way of a write in every profile. `effect.apply` hears of the batch as soon as the
-        log has it; `effect.follow` hears once how the write ended, then the answer leaves. A
-        refused append finishes the operation with its error at once.
+        The way of Java's coordinator; `ScalaRuntime` has its own. `effect.apply` is called as soon
+        as the log has the batch, `effect.follow` once the write has ended, then the answer leaves.
+        A refused append finishes the operation with its error at once.
 
         Args:
             partition: Where the batch goes.
@@ -645,7 +645,7 @@ class Runtime(CoordinatorRuntime[Partition]):
             self._put(partition, batch)
 
     def append(self, partition: Partition, effect: Effect) -> tuple[LogBatch, ErrorCode]:
-        """Append an operation's batch, and apply it; a refusal is the caller's to undo."""
+        """Append an operation's batch, and call `effect.apply`; the caller replays or undoes it."""
         batch = self._batch(partition, effect)
         if self.partition_writer is not None:
             error = self.partition_writer.append(batch)

@@ -8,7 +8,7 @@ Ops: init, call, wire, encode, decode, advance, topics, startup, shutdown, elect
 hold, commit, fail, endTxn, partitionFor, uuids, stats. `init` takes `started`: whether the
 coordinator takes requests before `startup`. Our own beside the oracle's fields are `profile` and
 `edge`: whether TxnOffsetCommit, too, passes the checks of KafkaApis, which most oracles lack;
-`stepped`: a world in which nothing happens by itself, with the ops of `stepped_verbs` beside. A
+`stepped`: a world in which nothing happens by itself, with ops of its own beside. A
 call's `form` is the version of its JSON and of its answer's, where that is not `v`.
 
 A command that cannot be run is answered with `error`; the next one is not affected. The command

@@ -1,18 +1,13 @@
-"""Listeners of a served cluster on an event loop.
-
-Limits of connections to a broker: their number, and how long an idle one stays open.
+"""Listeners of a served cluster on an event loop, their TLS, and limits of their connections.
 
 DEVIATION: Kafka accepts no more connections while a limit of `max.connections` is reached; here a
 connection above the limit is closed.
 
-Source: kafka trunk, SocketServer.scala (ConnectionQuotas); Selector.java (IdleExpiryManager).
-
-TLS of a listener: its certificate, its trusted CAs, and principals from client certificates.
-
 Certificates and keys are PEM; Java's key stores are not read.
 
-Source: kafka trunk, clients/.../security/ssl/DefaultSslEngineFactory.java (PEM stores),
-SslFactory.java; SslConfigs.java.
+Source: kafka trunk, SocketServer.scala (ConnectionQuotas); Selector.java (IdleExpiryManager);
+clients/.../security/ssl/DefaultSslEngineFactory.java (PEM stores), SslFactory.java;
+SslConfigs.java.
 """
 
 import asyncio

@@ -1,8 +1,6 @@
 """A served cluster from start to stop: what `coordinator-sim serve` runs.
 
-Ends a process on SIGTERM or SIGINT: cleanly if its event loop runs, otherwise by force.
-
-This module knows nothing of clusters.
+SIGTERM or SIGINT ends the process: cleanly if its event loop runs, otherwise by force.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """An asyncio event loop in virtual time: runs unmodified asyncio programs without waiting.
 
 Time is a count of microseconds that jumps to the next timer whenever nothing is ready; all
-connections are in memory (`memory_transport`). Use it as a `loop_factory`, not by a policy:
+connections are in memory. Use it as a `loop_factory`, not by a policy:
 
     asyncio.Runner(loop_factory=VirtualLoop)
 

@@ -1,6 +1,6 @@
 """Order of offsets in requests and answers of Kafka versions whose KafkaApis uses hash maps.
 
-This module only orders; `offset_apis` and `fetch_api` decide the contents.
+This module only orders; `offset_apis` and `offset_fetch` decide the contents.
 
 Source: see `kafka.orders.offset_maps`.
 """

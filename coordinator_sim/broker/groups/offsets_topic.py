@@ -1,7 +1,7 @@
 """The log of `__consumer_offsets` behind the group coordinators: written before anybody is told.
 
-A coordinator asks its append policy before it takes a batch. Here that question is the write: what
-cannot be stored is refused, and so is never acknowledged.
+A coordinator gives each batch to its `PartitionWriter` before it takes it: what cannot be stored is
+refused, and so is never acknowledged.
 
 Source: kafka trunk, PartitionWriterImpl.scala (append), CoordinatorLoaderImpl.scala (load).
 """
@@ -98,7 +98,7 @@ class OffsetsTopic:
         self._unreadable.pop(broker_id, None)
 
     def writer_of(self, broker_id: int) -> "BrokerPartitionWriter":
-        """The append policy of one broker's coordinator."""
+        """The `PartitionWriter` of one broker's coordinator."""
         return BrokerPartitionWriter(self, broker_id)
 
     def append(self, broker_id: int, batch: LogBatch) -> ErrorCode:

@@ -1,8 +1,8 @@
 """Offsets of version 0 commits, which brokers keep in ZooKeeper without a group coordinator.
 
 Each is a node `/consumers/GROUP/offsets/TOPIC/PARTITION` whose data is the offset in decimal
-digits. Metadata and timestamp are not kept, so nothing expires. `offset_apis` and `fetch_api` check
-topics and authorization.
+digits. Metadata and timestamp are not kept, so nothing expires. `offset_apis` and `offset_fetch`
+check topics and authorization.
 
 Source: kafka 0.10.2, KafkaApis.handleOffsetCommitRequest and handleOffsetFetchRequest with ZkUtils;
 2.8, the same with KafkaZkClient.

@@ -46,7 +46,7 @@ class EdgeResult(Struct, frozen=True):
 
 
 def answered(response: Response) -> EdgeResult:
-    """A passage that answers without the coordinator."""
+    """An `EdgeResult` that answers without the coordinator."""
     return EdgeResult(None, lambda _: response)
 
 

@@ -2,7 +2,8 @@
 
 Committed offsets, offsets of open transactions by producer, and which producers hold an offset
 open. All of it follows from the log: a batch that the log takes is applied at once, a batch that
-it refuses is applied and taken back. Readers choose a log position; see `timeline`.
+it refuses is applied and taken back. Every batch passes here; records that are no offsets are
+given to the partition (`Partition.replay`). Readers choose a log position; see `timeline`.
 
 Nothing here knows groups, requests or the forms of records.
 

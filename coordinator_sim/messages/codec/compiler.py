@@ -93,7 +93,7 @@ def response_reader(api: ApiKey, version: int) -> Callable[..., tuple[int, Any]]
 
 @cache
 def has_rows(api: ApiKey, version: int) -> bool:
-    """Whether a response has an array of structs, and so may be long."""
+    """Whether a response has an array of structs at its top level, and so may be long."""
     return any(
         each.field.kind is Kind.ARRAY and each.layout is not None
         for each in layout_of(api, version, response=True).present

@@ -1,8 +1,7 @@
 """The control surface as a web application: routes, events, health, metrics, the page.
 
-This module only checks access and writes answers; verbs and views do the rest.
-
-The metrics of a server in the text format that Prometheus reads.
+It only checks access and writes answers; verbs and views do the rest. Metrics are in the text
+format that Prometheus reads.
 
 Source: https://prometheus.io/docs/instrumenting/exposition_formats/ (text format 0.0.4).
 """

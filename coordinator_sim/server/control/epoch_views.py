@@ -55,14 +55,15 @@ class Found(Struct, frozen=True):
     group: _Described
 
 
-def epoch_group_ids(cluster: Cluster) -> list[str]:
-    """Every group with epochs of the living brokers."""
+def epoch_group_ids(cluster: Cluster, broker_id: int | None = None) -> list[str]:
+    """Every group with epochs of one living broker, or of all."""
     if not cluster.settings.profile.has_coordinator_runtime:
         return []
     request = ListGroupsRequest(types_filter=GROUP_TYPES)
     return [
         each.group_id
         for broker in cluster.groups.living.values()
+        if broker_id in {None, broker.broker_id}
         for reply in broker.coordinator.handle(request, _LISTING, cluster.latest.group_ms).replies
         if isinstance(reply.response, ListGroupsResponse)
         for each in reply.response.groups

@@ -1,12 +1,6 @@
-"""The paths of the control surface: one list for the application and the OpenAPI document.
+"""The verbs of the control surface, and their paths for the application and the OpenAPI document.
 
-The verbs about the network between clients and brokers.
-
-The verbs of the control surface; each function belongs to one route.
-
-`clock_verbs` has those of the clock, `link_verbs` those of the network.
-
-The messages of the control surface about the network between clients and brokers.
+Each function belongs to one route; `clock_verbs` has those of the clock.
 """
 
 import asyncio
@@ -227,7 +221,6 @@ def _broker_id(control: "Control", request: ControlRequest) -> int:
 
 def _broker(control: "Control", broker_id: int) -> models.BrokerView:
     cluster, server = control.cluster, control.server
-    living = cluster.groups.living.get(broker_id)
     topics = cluster.image.topics.values()
     return models.BrokerView(
         broker_id=broker_id,
@@ -239,7 +232,7 @@ def _broker(control: "Control", broker_id: int) -> models.BrokerView:
             if of == broker_id
         ),
         leads=sum(each.leader_id == broker_id for topic in topics for each in topic.partitions),
-        coordinates=0 if living is None else len(living.coordinator.group_ids()),
+        coordinates=views.group_count(cluster, broker_id),
         connections=sum(each.broker_id == broker_id for each in server.connections()),
     )
 

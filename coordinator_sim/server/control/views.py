@@ -83,10 +83,14 @@ def group_summaries(cluster: Cluster) -> tuple[models.GroupSummary, ...]:
     return tuple(sorted(found, key=lambda each: each.group_id))
 
 
-def group_count(cluster: Cluster) -> int:
-    """Number of groups."""
-    classic = sum(len(each.coordinator.group_ids()) for each in cluster.groups.living.values())
-    return classic + len(epoch_views.epoch_group_ids(cluster))
+def group_count(cluster: Cluster, broker_id: int | None = None) -> int:
+    """Number of groups: of one broker's coordinator, or of all."""
+    classic = sum(
+        len(broker.coordinator.group_ids())
+        for broker in cluster.groups.living.values()
+        if broker_id in {None, broker.broker_id}
+    )
+    return classic + len(epoch_views.epoch_group_ids(cluster, broker_id))
 
 
 def group_view(cluster: Cluster, group_id: str) -> models.GroupView | None:

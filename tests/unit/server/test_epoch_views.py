@@ -16,6 +16,8 @@ def test_a_share_group_is_shown_with_its_members() -> None:
 
     assert (summary.group_id, summary.protocol_type, summary.state) == (GROUP, "share", "Stable")
     assert group_count(world.cluster) == 1
+    by_broker = [group_count(world.cluster, each) for each in world.cluster.settings.broker_ids]
+    assert sum(by_broker) == 1
     assert view is not None
     assert {each.member_id for each in view.members} == {MEMBER, "other"}
     assert {each for member in view.members for each in member.assignment} == {"lines-0", "lines-1"}

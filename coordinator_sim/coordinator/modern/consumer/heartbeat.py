@@ -536,10 +536,11 @@ def _group_of(
     request: ConsumerGroupHeartbeatRequest,
     records: list[LogRecord],
 ) -> ConsumerGroup | Refusal:
-    """The group of a heartbeat; for one that joins a new group, which is dropped afterwards.
+    """The group of a heartbeat.
 
-    Replay of the records makes the group that stays (`Partition._persisted`).
-    A classic group gives way to it, and its offsets stay; `records` get what that takes.
+    Where a member joins and there is none, a new group that only makes records; their replay makes
+    the one that stays (`Partition._persisted`). A classic group gives way to it, and its offsets
+    stay; `records` get what that takes.
 
     Source: getOrMaybeCreateConsumerGroup.
     """
