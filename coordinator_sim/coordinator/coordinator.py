@@ -120,110 +120,12 @@ from coordinator_sim.trace.events import Event
 _A_TIMER: Final = 100
 """Cost of firing a timer, as `log.format.steps` counts: 50 us (measured)."""
 
-
 _FENCES: Final[dict[type, Fence]] = {
     ConsumerGroup: fence_consumer_member,
     ShareGroup: fence_share_member,
     StreamsGroup: fence_streams_member,
 }
 """What removes a member whose time is over, by the type of its group."""
-
-
-def fire_due(runtime: Runtime) -> None:
-    """Fire timers that are due; whenever none is, another thread gets its turn; for a slice.
-
-    What is left is due at the next call. Terminates: each turn takes some of the slice.
-    """
-    left = SLICE
-    while True:
-        while left > 0 and (timer := runtime.timers.pop_due(runtime.now_ms)) is not None:
-            fire(runtime, timer)
-            if runtime.scheduled:
-                runtime.run_scheduled()
-            left -= _A_TIMER
-        if not runtime.in_background or left <= 0:
-            return
-        key, steps = next(iter(runtime.in_background.items()))
-        try:
-            while left > 0:
-                left -= next(steps)
-        except StopIteration as done:
-            left -= 1
-            del runtime.in_background[key]
-            runtime.scheduled.append(done.value)
-            runtime.run_scheduled()
-
-
-def fire(runtime: Runtime, timer: Timer) -> None:
-    """Do what a timer that came due, and is out of the queue, was armed for."""
-    key, data = timer.key, timer.data
-    if isinstance(data, Write):
-        runtime.expire_write(data)
-        return
-    if isinstance(data, OpenBatch):
-        runtime.end_linger(data)
-        return
-    if isinstance(data, Partition):
-        expire_offsets(runtime, data)
-        return
-    if isinstance(data, Materialisation):
-        materialise(runtime, data)
-        return
-    if key == EXPIRY_KEY:
-        scala_expire(runtime)
-        return
-    if isinstance(data, Gauge):
-        expire_gauge(runtime, data)
-        return
-    if isinstance(data, AskToInitialize):
-        data.ask()
-    elif isinstance(data, InitialAssignment):
-        expire_initial_delay(runtime, data)
-    elif isinstance(data, MemberTimeout):
-        expire_member(runtime, data, _FENCES[data.group_type])
-    else:
-        _fire_of_group(runtime, timer)
-
-
-def _fire_of_group(runtime: Runtime, timer: Timer) -> None:
-    """Do what a timer of a classic group was armed for."""
-    key = timer.key
-    group = runtime.groups.get(key.group_id)
-    if group is not None and runtime.profile.has_coordinator_runtime:
-        # A foreign record may have brought a group whose id belongs elsewhere; Java keeps it there.
-        index = group.offsets_partition
-    else:
-        index = runtime.partition_index(key.group_id)
-    partition = runtime.partitions[index]
-    try:
-        effect = _fire_in_group(runtime, timer)
-    except OperationAborted:
-        return
-    # A write without records waits behind others, and its own timeout turns the wheel.
-    is_led = partition.state is PartitionState.ACTIVE
-    if effect is not NO_EFFECT or (is_led and not partition.is_settled):
-        runtime.submit(partition, None, effect)
-
-
-def _fire_in_group(runtime: Runtime, timer: Timer) -> Effect:
-    key, data = timer.key, timer.data
-    if isinstance(data, OwnSession):
-        return expire_own_session(runtime, data.group, data.member_id)
-    if isinstance(data, Group):
-        return expire_own_session(runtime, data, key.member_id)
-    group = runtime.groups.get(key.group_id)
-    if group is None or key.kind is TimerKind.ORPHAN:
-        return NO_EFFECT
-    match key.kind:
-        case TimerKind.SESSION:
-            return expire_session(runtime, group, key.member_id)
-        case TimerKind.SYNC:
-            return expire_pending_sync(runtime, group, data)
-        case _:
-            if isinstance(data, InitialDelay):
-                return expire_initial_join(runtime, group, data)
-            return complete_join(runtime, group)
-
 
 _NAMELESS: Final = (
     OffsetCommitRequest,
@@ -232,66 +134,8 @@ _NAMELESS: Final = (
     StreamsGroupHeartbeatRequest,
 )
 """Requests that may be of the group without a name, or whose form was checked before."""
+
 _NAMELESS_BUT_JOIN: Final = (*_NAMELESS, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
-
-
-def nameless_requests(profile: Profile) -> tuple[type[OneGroupRequest], ...]:
-    """The requests whose group id is not checked here."""
-    return _NAMELESS_BUT_JOIN if profile.only_join_checks_group_id else _NAMELESS
-
-
-def admission_error(
-    runtime: Runtime,
-    request: OneGroupRequest,
-    api_version: int,
-    partition: Partition | None,
-    nameless: tuple[type[OneGroupRequest], ...],
-) -> ErrorCode:
-    """Why a request is refused before its group is looked at; NONE if it is not.
-
-    Args:
-        runtime: The coordinator.
-        request: The request.
-        api_version: Of the request.
-        partition: The offsets partition of its group; None for one never led.
-        nameless: Requests whose group id is not checked.
-    """
-    profile, is_active = runtime.profile, runtime.is_active
-    has_bad_name = not request.group_id and not isinstance(request, nameless)
-    if has_bad_name and (is_active or profile.checks_group_id_first):
-        return ErrorCode.INVALID_GROUP_ID
-    if not is_active:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    own = NO_ERROR
-    if type(request) is JoinGroupRequest:
-        config, timeout_ms = runtime.config, request.session_timeout_ms
-        least_ms, most_ms = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
-        if not least_ms <= timeout_ms <= most_ms:
-            own = ErrorCode.INVALID_SESSION_TIMEOUT
-    elif type(request) is TxnOffsetCommitRequest and profile.has_coordinator_runtime:
-        own = verify(runtime.verifier, request, api_version)
-    if partition is not None and partition.state is ACTIVE:
-        return own
-    if own is not NO_ERROR and not profile.ownership_first:
-        return own
-    return partition_error(partition, profile)
-
-
-def invalid_form(runtime: Runtime, request: OneGroupRequest, api_version: int) -> Response | None:
-    """The refusal of a heartbeat whose own fields are invalid; None for a valid request."""
-    if not runtime.is_active:
-        return None
-    if type(request) is ConsumerGroupHeartbeatRequest:
-        fault = invalid_heartbeat(request, api_version, runtime.config)
-        return None if fault is None else refused(ConsumerGroupHeartbeatResponse, fault)
-    if type(request) is ShareGroupHeartbeatRequest:
-        fault = invalid_share_heartbeat(request)
-        return None if fault is None else refused(ShareGroupHeartbeatResponse, fault)
-    if type(request) is StreamsGroupHeartbeatRequest:
-        refusal = invalid_streams_heartbeat(request, runtime.profile)
-        return None if refusal is None else refused(StreamsGroupHeartbeatResponse, refusal)
-    return None
-
 
 _REQUEST_ERRORS: Final = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -712,3 +556,163 @@ class GroupCoordinator:
     def group_ids(self) -> list[str]:
         """The ids of all classic groups led here, for inspection, in order of their creation."""
         return list(self._runtime.groups)
+
+
+# -- checks before a group is looked at -----------------------------------------------------------
+
+
+def nameless_requests(profile: Profile) -> tuple[type[OneGroupRequest], ...]:
+    """The requests whose group id is not checked here."""
+    return _NAMELESS_BUT_JOIN if profile.only_join_checks_group_id else _NAMELESS
+
+
+def admission_error(
+    runtime: Runtime,
+    request: OneGroupRequest,
+    api_version: int,
+    partition: Partition | None,
+    nameless: tuple[type[OneGroupRequest], ...],
+) -> ErrorCode:
+    """Why a request is refused before its group is looked at; NONE if it is not.
+
+    Args:
+        runtime: The coordinator.
+        request: The request.
+        api_version: Of the request.
+        partition: The offsets partition of its group; None for one never led.
+        nameless: Requests whose group id is not checked.
+    """
+    profile, is_active = runtime.profile, runtime.is_active
+    has_bad_name = not request.group_id and not isinstance(request, nameless)
+    if has_bad_name and (is_active or profile.checks_group_id_first):
+        return ErrorCode.INVALID_GROUP_ID
+    if not is_active:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    own = NO_ERROR
+    if type(request) is JoinGroupRequest:
+        config, timeout_ms = runtime.config, request.session_timeout_ms
+        least_ms, most_ms = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+        if not least_ms <= timeout_ms <= most_ms:
+            own = ErrorCode.INVALID_SESSION_TIMEOUT
+    elif type(request) is TxnOffsetCommitRequest and profile.has_coordinator_runtime:
+        own = verify(runtime.verifier, request, api_version)
+    if partition is not None and partition.state is ACTIVE:
+        return own
+    if own is not NO_ERROR and not profile.ownership_first:
+        return own
+    return partition_error(partition, profile)
+
+
+def invalid_form(runtime: Runtime, request: OneGroupRequest, api_version: int) -> Response | None:
+    """The refusal of a heartbeat whose own fields are invalid; None for a valid request."""
+    if not runtime.is_active:
+        return None
+    if type(request) is ConsumerGroupHeartbeatRequest:
+        fault = invalid_heartbeat(request, api_version, runtime.config)
+        return None if fault is None else refused(ConsumerGroupHeartbeatResponse, fault)
+    if type(request) is ShareGroupHeartbeatRequest:
+        fault = invalid_share_heartbeat(request)
+        return None if fault is None else refused(ShareGroupHeartbeatResponse, fault)
+    if type(request) is StreamsGroupHeartbeatRequest:
+        refusal = invalid_streams_heartbeat(request, runtime.profile)
+        return None if refusal is None else refused(StreamsGroupHeartbeatResponse, refusal)
+    return None
+
+
+# -- timers that came due -------------------------------------------------------------------------
+
+
+def fire_due(runtime: Runtime) -> None:
+    """Fire timers that are due; whenever none is, another thread gets its turn; for a slice.
+
+    What is left is due at the next call. Terminates: each turn takes some of the slice.
+    """
+    left = SLICE
+    while True:
+        while left > 0 and (timer := runtime.timers.pop_due(runtime.now_ms)) is not None:
+            fire(runtime, timer)
+            if runtime.scheduled:
+                runtime.run_scheduled()
+            left -= _A_TIMER
+        if not runtime.in_background or left <= 0:
+            return
+        key, steps = next(iter(runtime.in_background.items()))
+        try:
+            while left > 0:
+                left -= next(steps)
+        except StopIteration as done:
+            left -= 1
+            del runtime.in_background[key]
+            runtime.scheduled.append(done.value)
+            runtime.run_scheduled()
+
+
+def fire(runtime: Runtime, timer: Timer) -> None:
+    """Do what a timer that came due, and is out of the queue, was armed for."""
+    key, data = timer.key, timer.data
+    if isinstance(data, Write):
+        runtime.expire_write(data)
+        return
+    if isinstance(data, OpenBatch):
+        runtime.end_linger(data)
+        return
+    if isinstance(data, Partition):
+        expire_offsets(runtime, data)
+        return
+    if isinstance(data, Materialisation):
+        materialise(runtime, data)
+        return
+    if key == EXPIRY_KEY:
+        scala_expire(runtime)
+        return
+    if isinstance(data, Gauge):
+        expire_gauge(runtime, data)
+        return
+    if isinstance(data, AskToInitialize):
+        data.ask()
+    elif isinstance(data, InitialAssignment):
+        expire_initial_delay(runtime, data)
+    elif isinstance(data, MemberTimeout):
+        expire_member(runtime, data, _FENCES[data.group_type])
+    else:
+        _fire_of_group(runtime, timer)
+
+
+def _fire_of_group(runtime: Runtime, timer: Timer) -> None:
+    """Do what a timer of a classic group was armed for."""
+    key = timer.key
+    group = runtime.groups.get(key.group_id)
+    if group is not None and runtime.profile.has_coordinator_runtime:
+        # A foreign record may have brought a group whose id belongs elsewhere; Java keeps it there.
+        index = group.offsets_partition
+    else:
+        index = runtime.partition_index(key.group_id)
+    partition = runtime.partitions[index]
+    try:
+        effect = _fire_in_group(runtime, timer)
+    except OperationAborted:
+        return
+    # A write without records waits behind others, and its own timeout turns the wheel.
+    is_led = partition.state is PartitionState.ACTIVE
+    if effect is not NO_EFFECT or (is_led and not partition.is_settled):
+        runtime.submit(partition, None, effect)
+
+
+def _fire_in_group(runtime: Runtime, timer: Timer) -> Effect:
+    key, data = timer.key, timer.data
+    if isinstance(data, OwnSession):
+        return expire_own_session(runtime, data.group, data.member_id)
+    if isinstance(data, Group):
+        return expire_own_session(runtime, data, key.member_id)
+    group = runtime.groups.get(key.group_id)
+    if group is None or key.kind is TimerKind.ORPHAN:
+        return NO_EFFECT
+    match key.kind:
+        case TimerKind.SESSION:
+            return expire_session(runtime, group, key.member_id)
+        case TimerKind.SYNC:
+            return expire_pending_sync(runtime, group, data)
+        case _:
+            if isinstance(data, InitialDelay):
+                return expire_initial_join(runtime, group, data)
+            return complete_join(runtime, group)

@@ -76,6 +76,313 @@ from coordinator_sim.messages.records import LogRecord
 from coordinator_sim.trace.epoch_groups import NOTHING_BESIDE, Beside
 from coordinator_sim.trace.epoch_records import CONSUMER
 
+_TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
+"""What Java's String.trim takes away."""
+
+_NAMED_VERSION: Final = 1
+"""First version whose members make their own ids. Source: KIP-1082."""
+
+_UNKNOWN_STATE: Final = Refusal(
+    ErrorCode.FENCED_MEMBER_EPOCH,
+    "The consumer group member is in a unknown state. The member must abandon all its partitions "
+    "and rejoin.",
+)
+"""A member whose record has a state that nobody knows."""
+
+
+def handle_consumer_heartbeat(
+    runtime: Runtime,
+    partition: Partition,
+    request: ConsumerGroupHeartbeatRequest,
+    parked: Parked,
+) -> Effect | None:
+    """Take a heartbeat whose form is right; a refusal is answered at once."""
+    if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+        outcome = leave_consumer_group(runtime, partition, request)
+    else:
+        outcome = _heartbeat(runtime, partition, request, parked.context)
+    if isinstance(outcome, Refusal):
+        runtime.answer(parked, refused(ConsumerGroupHeartbeatResponse, outcome))
+        return None
+    return outcome
+
+
+def _heartbeat(
+    runtime: Runtime,
+    partition: Partition,
+    request: ConsumerGroupHeartbeatRequest,
+    context: RequestContext,
+) -> Effect | Refusal:
+    records: list[LogRecord] = []
+    group = _group_of(runtime, partition, request, records)
+    if isinstance(group, Refusal):
+        return group
+    limit = runtime.config.group_consumer_max_size
+    refusal = full_group(runtime.profile, group, request.member_id, request.instance_id, limit)
+    if refusal is not None:
+        return refusal
+    member_id = request.member_id or new_member_id(runtime)
+    owned = None if request.topic_partitions is None else _owned(request.topic_partitions)
+    found = found_member(
+        group,
+        request,
+        ConsumerGroupMember(member_id=member_id),
+        lambda member: is_subset(owned, member.assigned),
+        rejoins=runtime.profile.consumer_rejoins_with_epoch_zero,
+    )
+    if isinstance(found, Refusal):
+        return found
+    records += found.records
+    before, updated = found.member, _updated(found.member, request, context)
+    if updated != before:
+        records.append(group.member_record(updated))
+    regex_change = change_regex(runtime, partition, group, (before, updated), records, context)
+    if isinstance(regex_change, Refusal):
+        return regex_change
+    change = MemberChange(runtime, group, before, updated, records, regex_change)
+    target = member_target(change)
+    if isinstance(target, Refusal):
+        return target
+    after = reconciled(change, partition, target, owned)
+    if after is None:
+        return _UNKNOWN_STATE
+    start_session(runtime, partition, group, member_id)
+    is_upgrade = partition.classic_group(request.group_id) is not None
+    removal = RemoveGroups(runtime, partition, CONVERTED) if is_upgrade else None
+    response = _answer(runtime, request, before, after)
+    beside = Beside(assignor=assignor_of(change)) if runtime.tracing and records else NOTHING_BESIDE
+    return Effect(records=tuple(records), response=response, apply=removal, beside=beside)
+
+
+def _group_of(
+    runtime: Runtime,
+    partition: Partition,
+    request: ConsumerGroupHeartbeatRequest,
+    records: list[LogRecord],
+) -> ConsumerGroup | Refusal:
+    """The group of a heartbeat.
+
+    Where a member joins and there is none, a new group that only makes records; their replay makes
+    the one that stays (`Partition._persisted`). A classic group gives way to it, and its offsets
+    stay; `records` get what that takes.
+
+    Source: getOrMaybeCreateConsumerGroup.
+    """
+    group_id = request.group_id
+    known = partition.groups.get(group_id)
+    joins = request.member_epoch == JOIN_EPOCH
+    if isinstance(known, ConsumerGroup):
+        return known
+    if not joins:
+        return (unknown_group if known is None else other_type)(CONSUMER, group_id)
+    if isinstance(known, Group):
+        if known.state is not EMPTY:
+            return upgraded(runtime, partition, known, records)
+        records.append(group_tombstone(group_id))
+    elif known is not None:
+        return other_type(CONSUMER, group_id)
+    return ConsumerGroup(Timeline(), group_id, runtime.profile)
+
+
+def _owned(reported: tuple[TopicPartitions, ...]) -> Owned:
+    """The partitions that a member reports to have."""
+    return tuple((each.topic_id, each.partitions) for each in reported)
+
+
+def _answer(
+    runtime: Runtime,
+    request: ConsumerGroupHeartbeatRequest,
+    before: ConsumerGroupMember,
+    after: ConsumerGroupMember,
+) -> ConsumerGroupHeartbeatResponse:
+    """The answer: what the member has is told when it may not know it."""
+    is_full = (
+        request.rebalance_timeout_ms != -1
+        and request.topic_partitions is not None
+        and (
+            request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        )
+    )
+    is_told = request.member_epoch == JOIN_EPOCH or is_full
+    if not is_told and before.assigned is not after.assigned:
+        is_told = _has_changed(runtime, before.assigned, after.assigned)
+    return ConsumerGroupHeartbeatResponse(
+        member_id=after.member_id,
+        member_epoch=after.member_epoch,
+        heartbeat_interval_ms=runtime.config_of(
+            request.group_id
+        ).group_consumer_heartbeat_interval_ms,
+        assignment=_assignment(after.assigned) if is_told else None,
+    )
+
+
+def _has_changed(runtime: Runtime, before: Epochs, after: Epochs) -> bool:
+    """Whether a member has other partitions, or the same since another epoch where that counts."""
+    if before == after:
+        return False
+    if runtime.profile.consumer_stores_assignment_epochs:
+        return True
+    return {topic: set(held) for topic, held in before.items()} != {
+        topic: set(held) for topic, held in after.items()
+    }
+
+
+def _assignment(assigned: Epochs) -> Assignment:
+    return Assignment(
+        tuple(
+            ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, tuple(sorted(held)))
+            for topic_id, held in sorted(assigned.items())
+        )
+    )
+
+
+# -- what a request must look like ----------------------------------------------------------------
+
+
+def invalid_heartbeat(
+    request: ConsumerGroupHeartbeatRequest, api_version: int, config: CoordinatorConfig
+) -> Refusal | None:
+    """Return the first fault that a heartbeat shows without its group; None if valid."""
+    epoch = request.member_epoch
+    has_id = api_version >= _NAMED_VERSION or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH
+    empty = empty_field(
+        MemberId=request.member_id if has_id else None,
+        GroupId=request.group_id,
+        InstanceId=request.instance_id,
+        RackId=request.rack_id,
+    )
+    if empty is not None:
+        return _invalid(f"{empty} can't be empty.")
+    text = None if epoch > JOIN_EPOCH else _epoch_fault(request)
+    if text is not None:
+        return _invalid(text)
+    assignor = request.server_assignor
+    if assignor is not None and assignor not in config.group_consumer_assignors:
+        known = ", ".join(java_hash_order(config.group_consumer_assignors))
+        return Refusal(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {assignor} is not supported. Supported assignors: {known}.",
+        )
+    return None
+
+
+def empty_field(**fields: str | None) -> str | None:
+    """The name of the first field that is empty but not null. Source: throwIfEmptyString."""
+    for name, text in fields.items():
+        if text is not None and not text.strip(_TRIMMED):
+            return name
+    return None
+
+
+def _epoch_fault(request: ConsumerGroupHeartbeatRequest) -> str | None:
+    """What is wrong for a member at the request's epoch; None if nothing is."""
+    epoch = request.member_epoch
+    if epoch == JOIN_EPOCH:
+        if request.rebalance_timeout_ms == -1:
+            return "RebalanceTimeoutMs must be provided in first request."
+        if request.topic_partitions is None or request.topic_partitions:
+            return "TopicPartitions must be empty when (re-)joining."
+        if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+            return (
+                "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
+                "(re-)joining."
+            )
+    elif epoch == STATIC_LEAVE_EPOCH:
+        if request.instance_id is None:
+            return "InstanceId can't be null."
+    elif epoch < STATIC_LEAVE_EPOCH:
+        return "MemberEpoch is invalid."
+    return None
+
+
+def _invalid(text: str) -> Refusal:
+    return Refusal(ErrorCode.INVALID_REQUEST, text)
+
+
+# -- the member -----------------------------------------------------------------------------------
+
+
+def full_group(
+    profile: Profile,
+    group: ConsumerGroup,
+    member_id: str,
+    instance_id: str | None,
+    limit: int,
+) -> Refusal | None:
+    """Why a group takes nobody in; None if it does. Members are never refused."""
+    replaces = instance_id is not None and instance_id in group.static_members
+    if replaces and profile.consumer_full_group_takes_replacement:
+        return None
+    is_known = bool(member_id) and member_id in group.members.entries
+    return None if is_known or len(group.members) < limit else group_is_full(CONSUMER, limit)
+
+
+def new_member_id(runtime: Runtime) -> str:
+    """An id for a member that brings none: a Kafka Uuid. Source: Uuid.randomUuid.
+
+    Terminates: one in three draws has a dash and is refused, and ids never run out.
+    """
+    while True:
+        drawn = bytes.fromhex(runtime.ids.new_uuid().replace("-", ""))
+        text = urlsafe_b64encode(drawn).decode().rstrip("=")
+        is_refused = "-" in text if runtime.profile.uuids_without_dash else text[0] == "-"
+        if not is_refused:
+            return text
+
+
+def found_classic_member(
+    group: ConsumerGroup, member_id: str, instance_id: str | None, *, creates: bool
+) -> Found[ConsumerGroupMember] | Refusal:
+    """The member of a JoinGroup; its epoch does not count, and a live one may be replaced.
+
+    Args:
+        group: As it is.
+        member_id: Of the request, or one that was made for it.
+        instance_id: Of a static member.
+        creates: Whether an unknown member is a new one.
+    """
+    if instance_id is not None:
+        lost_id = group.lost_member(instance_id)
+        if lost_id is not None:
+            return unknown_member(group.group_id, lost_id)
+        if not creates:
+            member = member_of(group, member_id, instance_id)
+            return member if isinstance(member, Refusal) else Found(member)
+        owner = group.static_member(instance_id)
+        if owner is not None:
+            return replacing_member(group, owner, member_id)
+    return Found(group.joined(member_id))
+
+
+def _updated(
+    member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest, context: RequestContext
+) -> ConsumerGroupMember:
+    """Return the member updated from its heartbeat; fields that the heartbeat omits stay.
+
+    Source: ConsumerGroupMember.Builder.maybeUpdate...
+    """
+    names = request.subscribed_topic_names
+    regex = request.subscribed_topic_regex
+    assignor = request.server_assignor
+    timeout_ms = request.rebalance_timeout_ms
+    return replace(
+        member,
+        instance_id=member.instance_id if request.instance_id is None else request.instance_id,
+        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        server_assignor=member.server_assignor if assignor is None else assignor,
+        subscribed_topic_names=(
+            member.subscribed_topic_names if names is None else frozenset(names)
+        ),
+        subscribed_topic_regex=member.subscribed_topic_regex if regex is None else regex,
+        client_id=context.client_id,
+        client_host=context.client_host,
+        classic=None,
+    )
+
+
+# -- the group epoch, the target and the member's next assignment ---------------------------------
+
 
 @dataclass(slots=True, frozen=True)
 class MemberChange:
@@ -338,302 +645,3 @@ def reconciled(
     if after.classic is None:
         start_rebalance(runtime, partition, group, after)
     return after
-
-
-_TRIMMED: Final = "".join(chr(code) for code in range(ord(" ") + 1))
-"""What Java's String.trim takes away."""
-_NAMED_VERSION: Final = 1
-"""First version whose members make their own ids. Source: KIP-1082."""
-
-
-def invalid_heartbeat(
-    request: ConsumerGroupHeartbeatRequest, api_version: int, config: CoordinatorConfig
-) -> Refusal | None:
-    """Return the first fault that a heartbeat shows without its group; None if valid."""
-    epoch = request.member_epoch
-    has_id = api_version >= _NAMED_VERSION or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH
-    empty = empty_field(
-        MemberId=request.member_id if has_id else None,
-        GroupId=request.group_id,
-        InstanceId=request.instance_id,
-        RackId=request.rack_id,
-    )
-    if empty is not None:
-        return _invalid(f"{empty} can't be empty.")
-    text = None if epoch > JOIN_EPOCH else _epoch_fault(request)
-    if text is not None:
-        return _invalid(text)
-    assignor = request.server_assignor
-    if assignor is not None and assignor not in config.group_consumer_assignors:
-        known = ", ".join(java_hash_order(config.group_consumer_assignors))
-        return Refusal(
-            ErrorCode.UNSUPPORTED_ASSIGNOR,
-            f"ServerAssignor {assignor} is not supported. Supported assignors: {known}.",
-        )
-    return None
-
-
-def empty_field(**fields: str | None) -> str | None:
-    """The name of the first field that is empty but not null. Source: throwIfEmptyString."""
-    for name, text in fields.items():
-        if text is not None and not text.strip(_TRIMMED):
-            return name
-    return None
-
-
-def _epoch_fault(request: ConsumerGroupHeartbeatRequest) -> str | None:
-    """What is wrong for a member at the request's epoch; None if nothing is."""
-    epoch = request.member_epoch
-    if epoch == JOIN_EPOCH:
-        if request.rebalance_timeout_ms == -1:
-            return "RebalanceTimeoutMs must be provided in first request."
-        if request.topic_partitions is None or request.topic_partitions:
-            return "TopicPartitions must be empty when (re-)joining."
-        if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-            return (
-                "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
-                "(re-)joining."
-            )
-    elif epoch == STATIC_LEAVE_EPOCH:
-        if request.instance_id is None:
-            return "InstanceId can't be null."
-    elif epoch < STATIC_LEAVE_EPOCH:
-        return "MemberEpoch is invalid."
-    return None
-
-
-def _invalid(text: str) -> Refusal:
-    return Refusal(ErrorCode.INVALID_REQUEST, text)
-
-
-def full_group(
-    profile: Profile,
-    group: ConsumerGroup,
-    member_id: str,
-    instance_id: str | None,
-    limit: int,
-) -> Refusal | None:
-    """Why a group takes nobody in; None if it does. Members are never refused."""
-    replaces = instance_id is not None and instance_id in group.static_members
-    if replaces and profile.consumer_full_group_takes_replacement:
-        return None
-    is_known = bool(member_id) and member_id in group.members.entries
-    return None if is_known or len(group.members) < limit else group_is_full(CONSUMER, limit)
-
-
-def new_member_id(runtime: Runtime) -> str:
-    """An id for a member that brings none: a Kafka Uuid. Source: Uuid.randomUuid.
-
-    Terminates: one in three draws has a dash and is refused, and ids never run out.
-    """
-    while True:
-        drawn = bytes.fromhex(runtime.ids.new_uuid().replace("-", ""))
-        text = urlsafe_b64encode(drawn).decode().rstrip("=")
-        is_refused = "-" in text if runtime.profile.uuids_without_dash else text[0] == "-"
-        if not is_refused:
-            return text
-
-
-def found_classic_member(
-    group: ConsumerGroup, member_id: str, instance_id: str | None, *, creates: bool
-) -> Found[ConsumerGroupMember] | Refusal:
-    """The member of a JoinGroup; its epoch does not count, and a live one may be replaced.
-
-    Args:
-        group: As it is.
-        member_id: Of the request, or one that was made for it.
-        instance_id: Of a static member.
-        creates: Whether an unknown member is a new one.
-    """
-    if instance_id is not None:
-        lost_id = group.lost_member(instance_id)
-        if lost_id is not None:
-            return unknown_member(group.group_id, lost_id)
-        if not creates:
-            member = member_of(group, member_id, instance_id)
-            return member if isinstance(member, Refusal) else Found(member)
-        owner = group.static_member(instance_id)
-        if owner is not None:
-            return replacing_member(group, owner, member_id)
-    return Found(group.joined(member_id))
-
-
-_UNKNOWN_STATE: Final = Refusal(
-    ErrorCode.FENCED_MEMBER_EPOCH,
-    "The consumer group member is in a unknown state. The member must abandon all its partitions "
-    "and rejoin.",
-)
-"""A member whose record has a state that nobody knows."""
-
-
-def handle_consumer_heartbeat(
-    runtime: Runtime,
-    partition: Partition,
-    request: ConsumerGroupHeartbeatRequest,
-    parked: Parked,
-) -> Effect | None:
-    """Take a heartbeat whose form is right; a refusal is answered at once."""
-    if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-        outcome = leave_consumer_group(runtime, partition, request)
-    else:
-        outcome = _heartbeat(runtime, partition, request, parked.context)
-    if isinstance(outcome, Refusal):
-        runtime.answer(parked, refused(ConsumerGroupHeartbeatResponse, outcome))
-        return None
-    return outcome
-
-
-def _heartbeat(
-    runtime: Runtime,
-    partition: Partition,
-    request: ConsumerGroupHeartbeatRequest,
-    context: RequestContext,
-) -> Effect | Refusal:
-    records: list[LogRecord] = []
-    group = _group_of(runtime, partition, request, records)
-    if isinstance(group, Refusal):
-        return group
-    limit = runtime.config.group_consumer_max_size
-    refusal = full_group(runtime.profile, group, request.member_id, request.instance_id, limit)
-    if refusal is not None:
-        return refusal
-    member_id = request.member_id or new_member_id(runtime)
-    owned = None if request.topic_partitions is None else _owned(request.topic_partitions)
-    found = found_member(
-        group,
-        request,
-        ConsumerGroupMember(member_id=member_id),
-        lambda member: is_subset(owned, member.assigned),
-        rejoins=runtime.profile.consumer_rejoins_with_epoch_zero,
-    )
-    if isinstance(found, Refusal):
-        return found
-    records += found.records
-    before, updated = found.member, _updated(found.member, request, context)
-    if updated != before:
-        records.append(group.member_record(updated))
-    regex_change = change_regex(runtime, partition, group, (before, updated), records, context)
-    if isinstance(regex_change, Refusal):
-        return regex_change
-    change = MemberChange(runtime, group, before, updated, records, regex_change)
-    target = member_target(change)
-    if isinstance(target, Refusal):
-        return target
-    after = reconciled(change, partition, target, owned)
-    if after is None:
-        return _UNKNOWN_STATE
-    start_session(runtime, partition, group, member_id)
-    is_upgrade = partition.classic_group(request.group_id) is not None
-    removal = RemoveGroups(runtime, partition, CONVERTED) if is_upgrade else None
-    response = _answer(runtime, request, before, after)
-    beside = Beside(assignor=assignor_of(change)) if runtime.tracing and records else NOTHING_BESIDE
-    return Effect(records=tuple(records), response=response, apply=removal, beside=beside)
-
-
-def _group_of(
-    runtime: Runtime,
-    partition: Partition,
-    request: ConsumerGroupHeartbeatRequest,
-    records: list[LogRecord],
-) -> ConsumerGroup | Refusal:
-    """The group of a heartbeat.
-
-    Where a member joins and there is none, a new group that only makes records; their replay makes
-    the one that stays (`Partition._persisted`). A classic group gives way to it, and its offsets
-    stay; `records` get what that takes.
-
-    Source: getOrMaybeCreateConsumerGroup.
-    """
-    group_id = request.group_id
-    known = partition.groups.get(group_id)
-    joins = request.member_epoch == JOIN_EPOCH
-    if isinstance(known, ConsumerGroup):
-        return known
-    if not joins:
-        return (unknown_group if known is None else other_type)(CONSUMER, group_id)
-    if isinstance(known, Group):
-        if known.state is not EMPTY:
-            return upgraded(runtime, partition, known, records)
-        records.append(group_tombstone(group_id))
-    elif known is not None:
-        return other_type(CONSUMER, group_id)
-    return ConsumerGroup(Timeline(), group_id, runtime.profile)
-
-
-def _owned(reported: tuple[TopicPartitions, ...]) -> Owned:
-    """The partitions that a member reports to have."""
-    return tuple((each.topic_id, each.partitions) for each in reported)
-
-
-def _updated(
-    member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest, context: RequestContext
-) -> ConsumerGroupMember:
-    """Return the member updated from its heartbeat; fields that the heartbeat omits stay.
-
-    Source: ConsumerGroupMember.Builder.maybeUpdate...
-    """
-    names = request.subscribed_topic_names
-    regex = request.subscribed_topic_regex
-    assignor = request.server_assignor
-    timeout_ms = request.rebalance_timeout_ms
-    return replace(
-        member,
-        instance_id=member.instance_id if request.instance_id is None else request.instance_id,
-        rack_id=member.rack_id if request.rack_id is None else request.rack_id,
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        server_assignor=member.server_assignor if assignor is None else assignor,
-        subscribed_topic_names=(
-            member.subscribed_topic_names if names is None else frozenset(names)
-        ),
-        subscribed_topic_regex=member.subscribed_topic_regex if regex is None else regex,
-        client_id=context.client_id,
-        client_host=context.client_host,
-        classic=None,
-    )
-
-
-def _answer(
-    runtime: Runtime,
-    request: ConsumerGroupHeartbeatRequest,
-    before: ConsumerGroupMember,
-    after: ConsumerGroupMember,
-) -> ConsumerGroupHeartbeatResponse:
-    """The answer: what the member has is told when it may not know it."""
-    is_full = (
-        request.rebalance_timeout_ms != -1
-        and request.topic_partitions is not None
-        and (
-            request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-        )
-    )
-    is_told = request.member_epoch == JOIN_EPOCH or is_full
-    if not is_told and before.assigned is not after.assigned:
-        is_told = _has_changed(runtime, before.assigned, after.assigned)
-    return ConsumerGroupHeartbeatResponse(
-        member_id=after.member_id,
-        member_epoch=after.member_epoch,
-        heartbeat_interval_ms=runtime.config_of(
-            request.group_id
-        ).group_consumer_heartbeat_interval_ms,
-        assignment=_assignment(after.assigned) if is_told else None,
-    )
-
-
-def _has_changed(runtime: Runtime, before: Epochs, after: Epochs) -> bool:
-    """Whether a member has other partitions, or the same since another epoch where that counts."""
-    if before == after:
-        return False
-    if runtime.profile.consumer_stores_assignment_epochs:
-        return True
-    return {topic: set(held) for topic, held in before.items()} != {
-        topic: set(held) for topic, held in after.items()
-    }
-
-
-def _assignment(assigned: Epochs) -> Assignment:
-    return Assignment(
-        tuple(
-            ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, tuple(sorted(held)))
-            for topic_id, held in sorted(assigned.items())
-        )
-    )
