@@ -115,7 +115,7 @@ class TableStore:
 
         Args:
             is_known: Whether the trace has anything that such rows come from.
-            name: One of `derived_columns.COLUMNS`.
+            name: One of `COLUMNS`.
             make: Makes the table; not called for one without rows.
         """
         if is_known:
@@ -123,7 +123,7 @@ class TableStore:
         return self.write(name, self.nothing(name))
 
     def nothing(self, name: str) -> "DataFrame":
-        """Return a table of `derived_columns.COLUMNS` without rows."""
+        """Return a table of `COLUMNS` without rows."""
         return nothing(self._spark, name)
 
 

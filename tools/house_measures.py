@@ -20,7 +20,6 @@ DIALECT: Final = frozenset(_DIALECT.split())
 """Words of this house that neither Kafka nor the field has for its things."""
 COORDINATOR_ROOMS: Final = (
     "coordinator_sim/coordinator",
-    "coordinator_sim/coordinators",
     "coordinator_sim/broker/share_coordinator",
     "coordinator_sim/broker/transactions",
 )

@@ -49,7 +49,7 @@ def mutants(
 ) -> None:
     """Change the core in one place at a time; exit 1 when one goes unnoticed without a reason.
 
-    Example: conformance mutants --module sessions --sample 20
+    Example: conformance mutants --module membership --sample 20
     """
     if not hasattr(os, "fork"):
         raise ConfigError("mutants are played in forks, which this system lacks: use Linux")

@@ -8,7 +8,7 @@ nothing is sorted before it is compared. One order is the reference's own: a req
 comes after those of others that the request completed, because the reference asks for it when the
 coordinator has returned (as KafkaApis of 3.9 does; a 4.x broker has other threads in between).
 `Harness.hears_own_last` does the same. And what consumer groups and share groups list in the order
-of hash maps, which no client sees, is put in order; see `unordered`.
+of hash maps, which no client sees, is put in order; see below.
 
 The text of an `error` is not compared, only its presence.
 

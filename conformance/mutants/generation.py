@@ -149,7 +149,7 @@ def modules_of_core() -> tuple[str, ...]:
 
 
 def module_named(name: str) -> str:
-    """The module of the core with that name: whole, or `join` for the one in `coordinator`.
+    """The module of the core with that name: whole, or `classic.join`, or the first `join`.
 
     Raises:
         ConfigError: there is none; the message has those that there are.
@@ -157,6 +157,9 @@ def module_named(name: str) -> str:
     modules = modules_of_core()
     for module in modules:
         if name in {module, module.removeprefix(f"{ROOM}."), f"{module}.py"}:
+            return module
+    for module in modules:
+        if name == module.rpartition(".")[2]:
             return module
     known = ", ".join(module.removeprefix(f"{ROOM}.") for module in modules)
     raise ConfigError(f"--module {name!r}: no module of {ROOM}; there are {known}")

@@ -11,7 +11,7 @@ class Mutant(Struct, frozen=True, kw_only=True):
     Args:
         module: Module whose source is changed.
         function: Qualified name of the outermost function.
-        operator: Kind of change, a name of `operators`.
+        operator: Kind of change, a kind of `generation`.
         ordinal: Number of the change among those of its kind in the function, from 1.
         line: Line of the change; for the reader, no part of the id.
         before: Source of what is changed, in Python's own layout.
@@ -28,7 +28,7 @@ class Mutant(Struct, frozen=True, kw_only=True):
 
     @property
     def mutant_id(self) -> str:
-        """Name that stays when lines move: `coordinator.join:_park:compare:2`."""
+        """Name that stays when lines move: `coordinator.classic.join:_park:compare:2`."""
         short = self.module.removeprefix("coordinator_sim.")
         return f"{short}:{self.function}:{self.operator}:{self.ordinal}"
 

@@ -1,7 +1,7 @@
 """Leaves the three sources of one real run in a folder: broker log, request log, segments.
 
 `python -m conformance.real_kafka.three_sources OUT` starts one broker of Kafka 4.x with its log
-files on, plays `group_story` with Java clients, stops the broker and keeps what `ingest` reads:
+files on, plays a small story with Java clients, stops the broker and keeps what `ingest` reads:
 `server.log`, `kafka-request.log` and the folders of `__consumer_offsets` under `kafka-logs`.
 
 A small story of two consumer groups, played by Java's consumers on a real broker.

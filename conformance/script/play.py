@@ -23,8 +23,8 @@ member id, later requests have the one it was given; its generation is the last 
 Behind `|` stands every answer that left with the command, in any order, `-` for none; a line
 without `|` may answer anything. An answer names the fields that matter. `--` ends the preparation:
 `log` compares the records appended since, in order. `[S]`, `[LS]`, `[2.8 3.9]` in front of a line
-keep it for these families or profiles. Times are milliseconds. `requests`, `consumer_requests` and
-`broker` hold the commands.
+keep it for these families or profiles. Times are milliseconds. `requests`, `broker` and this
+module hold the commands.
 
 Script commands of consumer groups (KIP-848): heartbeats, descriptions.
 

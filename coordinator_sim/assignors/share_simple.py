@@ -3,9 +3,6 @@
 Every partition goes to about as many members as every other, every member has about as many as
 every other; what is as it should be stays.
 
-Source: kafka 4.2 to 4.4, group-coordinator/.../assignor/SimpleAssignor.java and
-SimpleHomogeneousAssignmentBuilder.java.
-
 The assignor `simple` of share groups where members subscribe to different topics.
 
 Topic by topic, among those that subscribe to it.
@@ -13,7 +10,9 @@ Topic by topic, among those that subscribe to it.
 QUIRK: a topic that nobody subscribes to any more stays in the target of who had it; what a member
 is given of a target is filtered by its subscription.
 
-Source: kafka 4.2 to 4.4, group-coordinator/.../assignor/SimpleHeterogeneousAssignmentBuilder.java.
+Source: kafka 4.2 to 4.4, group-coordinator/.../assignor/SimpleAssignor.java and
+SimpleHomogeneousAssignmentBuilder.java; kafka 4.2 to 4.4,
+group-coordinator/.../assignor/SimpleHeterogeneousAssignmentBuilder.java.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,22 +1,15 @@
 """The sticky assignors: balance first, then keep partitions with their owners.
 
+Where members subscribe to different topics, the algorithm keeps what can be kept, assigns the rest
+to the least loaded, then moves partitions while that improves the balance. Java checks before every
+partition whether all is balanced; the answer is remembered here until a partition moves.
+
+Where all subscribe to the same topics, the cost is that of sorting the partitions, plus one step
+per partition; with racks, up to one scan of the unfilled members per partition.
+
 Source: kafka trunk, clients/.../consumer/StickyAssignor.java, CooperativeStickyAssignor.java and
-internals/AbstractStickyAssignor.java.
-
-The sticky assignment when members subscribe to different topics.
-
-The algorithm keeps what can be kept, assigns the rest to the least loaded, then moves partitions
-while that improves the balance. Java checks before every partition whether all is balanced; the
-answer is remembered here until a partition moves.
-
-Source: kafka trunk, AbstractStickyAssignor.GeneralAssignmentBuilder.
-
-The sticky assignment when all members subscribe to the same topics.
-
-Cost: sorting the partitions, plus one step per partition; with racks, up to one scan of the
-unfilled members per partition.
-
-Source: kafka trunk, AbstractStickyAssignor.ConstrainedAssignmentBuilder.
+internals/AbstractStickyAssignor.java; AbstractStickyAssignor.GeneralAssignmentBuilder;
+AbstractStickyAssignor.ConstrainedAssignmentBuilder.
 """
 
 from bisect import bisect_left, insort

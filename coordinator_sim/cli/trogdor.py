@@ -1,12 +1,10 @@
 """`trogdor`: a coordinator, agents and clients of Trogdor, with the words of Kafka's own.
 
-Source: kafka trunk, trogdor/.../trogdor: the `main` of Coordinator, Agent, CoordinatorClient and
-AgentClient.
-
 `trogdor client` and `trogdor agent-client`: what Kafka's clients of Trogdor print and exit with.
 
-Source: kafka trunk, trogdor/.../trogdor: coordinator/CoordinatorClient.java,
-agent/AgentClient.java, common/StringFormatter.java.
+Source: kafka trunk, trogdor/.../trogdor: the `main` of Coordinator, Agent, CoordinatorClient and
+AgentClient; trogdor/.../trogdor: coordinator/CoordinatorClient.java, agent/AgentClient.java,
+common/StringFormatter.java.
 """
 
 import asyncio

@@ -1,15 +1,12 @@
 """The client side of group membership as a whole: joining, heartbeats, and leaving.
 
-Shared by consumers and Connect workers. The parts are `port_core` (threads and network),
-`discovery`, `heartbeat_thread` and `join_group`; this module has leaving, closing, and the table
-that maps each answer to its handler.
+Shared by consumers and Connect workers. `port_core` has threads and network, `heartbeat_thread`
+discovery and heartbeats; here are joining (the loop of JoinGroup and SyncGroup, and its retries),
+leaving, closing, and the table that maps each answer to its handler.
 
-Source: kafka trunk, clients/.../consumer/internals/AbstractCoordinator.java.
-
-Joining a group: the loop of JoinGroup and SyncGroup, and its retries.
-
-Source: kafka trunk, AbstractCoordinator.java, ensureActiveGroup, joinGroupIfNeeded,
-JoinGroupResponseHandler, SyncGroupResponseHandler.
+Source: kafka trunk, clients/.../consumer/internals/AbstractCoordinator.java;
+AbstractCoordinator.java, ensureActiveGroup, joinGroupIfNeeded, JoinGroupResponseHandler,
+SyncGroupResponseHandler.
 """
 
 from abc import abstractmethod

@@ -3,12 +3,10 @@
 The driver polls it as an application polls KafkaConsumer. Records do not pass through here: the
 driver reports positions with `advance_position`, and ends a poll early with `fetch_completed`.
 
-Source: kafka trunk, clients/.../consumer/internals/ConsumerCoordinator.java and
-ClassicKafkaConsumer.poll.
-
 A consumer's part in a rebalance: when to rejoin, what to offer, what to revoke and adopt.
 
-Source: kafka trunk, ConsumerCoordinator.java, rejoinNeededOrPending, metadata, onJoinPrepare,
+Source: kafka trunk, clients/.../consumer/internals/ConsumerCoordinator.java and
+ClassicKafkaConsumer.poll; ConsumerCoordinator.java, rejoinNeededOrPending, metadata, onJoinPrepare,
 onJoinComplete, onLeavePrepare.
 """
 

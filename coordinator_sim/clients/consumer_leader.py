@@ -1,12 +1,10 @@
 """The duties of a consumer that leads its group.
 
-Source: kafka trunk, ConsumerCoordinator.java, onLeaderElected, updateGroupSubscription,
-validateCooperativeAssignment, MetadataSnapshot; SubscriptionState.java.
-
 A consumer's topics and partitions as data, and its Metadata requests for them.
 
-Source: kafka trunk, ConsumerCoordinator.java, maybeUpdateSubscriptionMetadata,
-updatePatternSubscription, maybeUpdateJoinedSubscription.
+Source: kafka trunk, ConsumerCoordinator.java, onLeaderElected, updateGroupSubscription,
+validateCooperativeAssignment, MetadataSnapshot; SubscriptionState.java; ConsumerCoordinator.java,
+maybeUpdateSubscriptionMetadata, updatePatternSubscription, maybeUpdateJoinedSubscription.
 """
 
 from collections.abc import Mapping, Sequence

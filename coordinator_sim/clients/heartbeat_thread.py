@@ -3,12 +3,11 @@
 The timers are checked every `retry.backoff.ms`, see `port_core`; a heartbeat that is due while
 the application waits for records is sent at once.
 
-Source: kafka trunk, AbstractCoordinator.HeartbeatThread, HeartbeatResponseHandler; Heartbeat.java.
-
 Finding the group's coordinator, and losing it.
 
-Source: kafka trunk, AbstractCoordinator.java, ensureCoordinatorReady, lookupCoordinator,
-FindCoordinatorResponseHandler, markCoordinatorUnknown.
+Source: kafka trunk, AbstractCoordinator.HeartbeatThread, HeartbeatResponseHandler; Heartbeat.java;
+AbstractCoordinator.java, ensureCoordinatorReady, lookupCoordinator, FindCoordinatorResponseHandler,
+markCoordinatorUnknown.
 """
 
 from abc import abstractmethod

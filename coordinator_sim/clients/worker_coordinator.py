@@ -3,12 +3,11 @@
 The driver is the herder: callbacks tell it what to run (`WORK_ASSIGNED`) and what to stop
 (`WORK_REVOKED`). `assignment` is the work that the worker believes to own.
 
-Source: kafka trunk, connect/runtime/.../distributed/WorkerCoordinator.java.
-
 A Connect leader's work in one round, as functions of the members' metadata.
 
-Source: kafka trunk, EagerAssignor.performAssignment, IncrementalCooperativeAssignor
-.performAssignment and fillAssignments; WorkerCoordinator.LeaderState.
+Source: kafka trunk, connect/runtime/.../distributed/WorkerCoordinator.java;
+EagerAssignor.performAssignment, IncrementalCooperativeAssignor .performAssignment and
+fillAssignments; WorkerCoordinator.LeaderState.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -325,8 +325,10 @@ class Runtime(CoordinatorRuntime[Partition]):
         asker = self.persister_calls.pop(call_id, None)
         if asker is not None:
             self.is_idle = True
-            asker.answered(answer)
-            self.is_idle = False
+            try:
+                asker.answered(answer)
+            finally:
+                self.is_idle = False
 
     def new_call_id(self) -> int:
         """A number that no call has."""

@@ -2,12 +2,10 @@
 
 This module knows no groups. A listener is told every change of the connection's state.
 
-Source: kafka trunk, NetworkClient.handleApiVersionsResponse, handleCompletedReceives.
-
 ApiVersions on the client side: what a broker offers, asked before anything else.
 
-Source: kafka trunk, ApiVersionsRequest, ApiVersionsResponse.parse;
-ApiKeys.API_VERSIONS.responseHeaderVersion.
+Source: kafka trunk, NetworkClient.handleApiVersionsResponse, handleCompletedReceives;
+ApiVersionsRequest, ApiVersionsResponse.parse; ApiKeys.API_VERSIONS.responseHeaderVersion.
 """
 
 import asyncio

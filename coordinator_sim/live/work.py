@@ -8,16 +8,15 @@ Conversion between texts and record values, as Connect's own converters do it.
 Only strings are supported, which FileStream connectors use. The connector's setting names the
 converter, else the worker's.
 
-Source: kafka trunk, connect/api/.../storage/StringConverter.java, connect/json/.../JsonConverter
-.java, fromConnectData and toConnectData; Worker.buildWorkerTask for whose setting counts.
-
 Sink tasks that really run: FileStreamSink, and those that manifests describe.
 
 A task is a consumer of group `connect-NAME` in a thread of its own; it commits what it has put
 every `offset.flush.interval.ms`, before it gives partitions up, and at its end.
 
-Source: kafka trunk, connect/runtime/.../WorkerSinkTask.java, iteration, closePartitions,
-commitOffsets; connect/file/.../FileStreamSinkTask.java.
+Source: kafka trunk, connect/api/.../storage/StringConverter.java, connect/json/.../JsonConverter
+.java, fromConnectData and toConnectData; Worker.buildWorkerTask for whose setting counts;
+connect/runtime/.../WorkerSinkTask.java, iteration, closePartitions, commitOffsets;
+connect/file/.../FileStreamSinkTask.java.
 """
 
 import asyncio

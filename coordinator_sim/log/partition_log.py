@@ -2,16 +2,13 @@
 
 This module reads, deletes and opens; `log_writer` appends.
 
-Source: kafka trunk, core/.../log/UnifiedLog.scala; core/.../cluster/Partition.scala.
-
 Look-up of offsets by timestamp, for ListOffsets.
-
-Source: kafka trunk, core/.../log/UnifiedLog.scala (fetchOffsetByTimestamp); core/.../cluster/
-Partition.scala (fetchOffsetForTimestamp).
 
 Retention: which segments of a log are deleted by age or by size.
 
-Source: kafka trunk, core/.../log/UnifiedLog.scala (deleteOldSegments and what it calls).
+Source: kafka trunk, core/.../log/UnifiedLog.scala; core/.../cluster/Partition.scala;
+core/.../log/UnifiedLog.scala (fetchOffsetByTimestamp); core/.../cluster/ Partition.scala
+(fetchOffsetForTimestamp); core/.../log/UnifiedLog.scala (deleteOldSegments and what it calls).
 """
 
 from collections.abc import Iterator, Sequence

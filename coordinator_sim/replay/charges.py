@@ -1,17 +1,10 @@
 """The cost of each rebalance of a group: downtime, moves, records; None where unknown.
 
-A cost belongs to the last rebalance that began before the cost ended. The definitions are those of
-`docs/trace-schema.md`; the reports compute the same in Spark.
-
-Time that rebalances cost: pauses of members, standstill of the group, resources without owner.
-
-The one definition of the three (`docs/glossary.md`), of ownership; findings, costs and replays take
-their figures from here, and `reports.transforms.availability` holds the same for many traces. Where
-no ownership is known there are upper bounds instead. Times are microseconds.
-
-What changed hands between the generations of a group.
-
-The definitions are those of `docs/trace-schema.md`; the reports compute the same in Spark.
+A cost belongs to the last rebalance that began before the cost ended. Time is lost by pauses of
+members, standstill of the group and resources without owner (`docs/glossary.md`); findings, costs
+and replays take their figures from here. Where no ownership is known there are upper bounds
+instead. Times are microseconds. Other definitions, as of what changed hands between generations,
+are those of `docs/trace-schema.md`; the reports compute the same in Spark.
 """
 
 from bisect import bisect_left, bisect_right

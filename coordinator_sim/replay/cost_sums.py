@@ -26,7 +26,7 @@ _US_PER_S: Final = 1_000_000
 class Sums(Struct, frozen=True, kw_only=True):
     """Figures of several rebalances: seconds, resources and records; None where none tells.
 
-    `paused_s` is member-seconds, `unowned_s` resource-seconds; `downtime` defines both, and
+    `paused_s` is member-seconds, `unowned_s` resource-seconds; `charges` defines both, and
     `stopped_s`.
     """
 

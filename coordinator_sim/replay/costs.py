@@ -80,7 +80,7 @@ class RebalanceCost(Struct, frozen=True, kw_only=True):
         deploy: Number of the rolling restart that it belongs to, from 1; 0 for none.
         line: Where its first line is, as file and line, or as the number of the event.
         client_kind: What the members of its group are.
-        paused_us: Pauses of its members together; `downtime` has them, None before it.
+        paused_us: Pauses of its members together; `charges` has them, None before it.
         stopped_us: Standstill of the group; None as above.
         is_bound: Whether these two are upper bounds, because no assignments are known.
     """

@@ -1,7 +1,7 @@
 """Rebuilds the requests of a recorded trace as a coordinator received them.
 
 A simulation and a capture record every request, but not all fields: missing ones are taken from
-the answers, or listed as assumed. `recorded` drives the requests.
+the answers, or listed as assumed. `recordings` drives the requests.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """The members of a plan in the making: names bound to members, counts met.
 
-The meaning of lines is in `planner`, timeouts are in `timeouts`.
+The meaning of lines and the timeouts are in `planner`.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """Ownership intervals of partitions, from a trace's assignments and its members' own events.
 
-Costs of rebalances (`replay.downtime`), of deploys and of rehearsals all use them. The definitions
+Costs of rebalances (`replay.charges`), of deploys and of rehearsals all use them. The definitions
 are those of `docs/trace-schema.md`; the reports compute the same in Spark.
 """
 

@@ -8,16 +8,14 @@ The consumer of one internal topic: fetches, transfers and the processing of rec
 As in Java, a broker is asked only for partitions without buffered records, one request at a time;
 so the thread's work on records overlaps the next fetches.
 
-Source: kafka trunk, clients/.../consumer/internals/AbstractFetch.java, FetchCollector.java.
-
 What a consumer makes of a partition's bytes in a Fetch response.
-
-Source: kafka trunk, clients/.../consumer/internals/CompletedFetch.java.
 
 Admin requests of a worker about a sink's consumer group, sent to the group's coordinator.
 
-Source: kafka trunk, clients/.../admin/internals/, ListConsumerGroupOffsetsHandler,
-AlterConsumerGroupOffsetsHandler, DeleteConsumerGroupOffsetsHandler, DeleteConsumerGroupsHandler.
+Source: kafka trunk, clients/.../consumer/internals/AbstractFetch.java, FetchCollector.java;
+clients/.../consumer/internals/CompletedFetch.java; clients/.../admin/internals/,
+ListConsumerGroupOffsetsHandler, AlterConsumerGroupOffsetsHandler,
+DeleteConsumerGroupOffsetsHandler, DeleteConsumerGroupsHandler.
 """
 
 from collections import deque

@@ -195,10 +195,6 @@ class IdleRhythm(Struct, frozen=True, kw_only=True):
         """Whether a poll is under way that neither begins nor ends at the instant."""
         return 0 < at_us - self._poll_began_us(at_us) < self.poll_us
 
-    def is_end_of_poll(self, at_us: int) -> bool:
-        """Whether a poll ends at the instant."""
-        return at_us - self._poll_began_us(at_us) == self.poll_us
-
     def _last_beat_within_poll_us(self, beat_ms: int) -> int:
         """The last heartbeat sent within a poll, counted back from one; 0 where none of them is."""
         interval_ms = self.phases.heartbeat_interval_ms

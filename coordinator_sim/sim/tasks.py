@@ -8,15 +8,13 @@ Sink tasks: consumers of the group `connect-<connector>`, inside a worker's proc
 A sink task commits asynchronously at intervals, and waits for the commit when partitions are
 revoked and when it ends. Unlike a source task, it processes what its own consumer group assigns.
 
-Source: kafka trunk, connect/runtime/.../runtime/WorkerSinkTask.java; Worker.java,
-baseConsumerConfigs.
-
 Source tasks: they copy records of an outside system into a topic, and commit their position.
 
 Records have no content. Modelled are where a task begins (the last source offset committed for its
 partitions), what it writes, and what it commits before it ends.
 
-Source: kafka trunk, connect/runtime/.../runtime/AbstractWorkerSourceTask.java, execute and cancel;
+Source: kafka trunk, connect/runtime/.../runtime/WorkerSinkTask.java; Worker.java,
+baseConsumerConfigs; connect/runtime/.../runtime/AbstractWorkerSourceTask.java, execute and cancel;
 WorkerSourceTask.java; ExactlyOnceWorkerSourceTask.java; SourceTaskOffsetCommitter.java.
 """
 

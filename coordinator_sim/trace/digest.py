@@ -1,6 +1,6 @@
 """The fingerprint of a trace: equal runs have equal digests.
 
-Storage of traces is elsewhere (`recorder`, `jsonl`, `parquet`).
+Storage of traces is elsewhere (`runs`).
 """
 
 import hashlib

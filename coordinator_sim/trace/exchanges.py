@@ -4,8 +4,6 @@ A request log and a capture both tell what clients asked and what brokers answer
 for a group is said once, here: the requests and answers themselves, and what a coordinator's own
 log would have said, as far as the answers show it.
 
-Source: kafka 4.4, GroupMetadataManager and GroupCoordinatorService: when which answer is given.
-
 `ToldGroup`: what requests and their answers have told of a group so far.
 
 `Silences`: when the sessions of a group's members ran out, as their requests show it.
@@ -13,7 +11,8 @@ Source: kafka 4.4, GroupMetadataManager and GroupCoordinatorService: when which 
 A coordinator removes a member that it heard nothing of for a session timeout. Requests and answers
 show both: the last sign of life, and the timeout that the member asked for.
 
-Source: kafka 4.4, GroupMetadataManager.rescheduleClassicGroupMemberHeartbeat and its callers.
+Source: kafka 4.4, GroupMetadataManager and GroupCoordinatorService: when which answer is given;
+kafka 4.4, GroupMetadataManager.rescheduleClassicGroupMemberHeartbeat and its callers.
 """
 
 from collections.abc import Callable, Iterator

@@ -5,9 +5,6 @@ they say of a group is said once, here. A group's record holds the end of its jo
 (`currentStateTimestamp`) and, as the record's own time, the instant of the leader's assignment.
 Who came and went is inferred from two generations, with a confidence below 1.
 
-Source: kafka 4.4, GroupMetadataManager and OffsetMetadataManager: when a record is written;
-GroupMetadataValue.json, OffsetCommitValue.json.
-
 Records of groups with epochs in the offsets topic, as events by `epoch_batches`.
 
 Records name topics by their ids alone. A topic is called by its name where records tell it before
@@ -16,6 +13,9 @@ to one topic and is given partitions of one. Otherwise it is called by its id, t
 
 Why a member went no record tells. It is inferred, with a confidence below 1: a static member that
 was away did not come back in time; of others their last commits tell, as for classic groups.
+
+Source: kafka 4.4, GroupMetadataManager and OffsetMetadataManager: when a record is written;
+GroupMetadataValue.json, OffsetCommitValue.json.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -2,11 +2,10 @@
 
 The simulator gives it a virtual clock, a daemon a real one; how work is done is theirs too.
 
-Source: kafka trunk, trogdor/.../trogdor/agent/Agent.java, WorkerManager.createWorker.
-
 The agent's workers: created, run until their end, stopped, forgotten.
 
-Source: kafka trunk, trogdor/.../trogdor/agent/WorkerManager.java.
+Source: kafka trunk, trogdor/.../trogdor/agent/Agent.java, WorkerManager.createWorker;
+trogdor/.../trogdor/agent/WorkerManager.java.
 """
 
 from collections.abc import Callable, Iterable

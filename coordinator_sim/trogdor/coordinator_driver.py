@@ -2,20 +2,12 @@
 
 The simulator gives it a virtual clock and agents beside it, a daemon a real one and HTTP.
 
-A Trogdor coordinator as one machine: its task manager, and a manager for each node.
+It is a task manager, and a node manager for each node. Tasks are created, run at their time,
+stopped and forgotten. Nothing is sent because it was ordered: an order changes what a node should
+run, and its next heartbeat creates what is missing and stops what is too much.
 
-Source: kafka trunk, trogdor/.../trogdor/coordinator/Coordinator.java.
-
-The coordinator's view of one node: what its agent should run, compared at each heartbeat.
-
-Nothing is ever sent because it was ordered: an order changes what should run, and the next
-heartbeat creates what is missing and stops what is too much.
-
-Source: kafka trunk, trogdor/.../trogdor/coordinator/NodeManager.java.
-
-The coordinator's tasks: created, run at their time, stopped, forgotten.
-
-Source: kafka trunk, trogdor/.../trogdor/coordinator/TaskManager.java.
+Source: kafka trunk, trogdor/.../trogdor/coordinator/Coordinator.java;
+trogdor/.../trogdor/coordinator/NodeManager.java; trogdor/.../trogdor/coordinator/TaskManager.java.
 """
 
 from collections import deque

@@ -12,13 +12,13 @@ DEVIATION: null inside a list of names is 400; Java keeps it, to fail later. A n
 settings is dropped; Java keeps it in memory and drops it when writing. A text that is refused for
 two reasons may be refused for the other one.
 
-Source: kafka trunk, trogdor/.../trogdor/common/JsonUtil.java, RestExceptionMapper.java; answers of
-Kafka 4.3.1, recorded in tests/data/trogdor/jackson.jsonl.
-
 Which JSON a struct has: its fields by name, and the classes or states that a tag tells apart.
 
 Two kinds of families: structs with a tag (specs by `class`, generators by `type`), and the states
 of a task and of a worker, where one struct of ours stands for a Java class for each state.
+
+Source: kafka trunk, trogdor/.../trogdor/common/JsonUtil.java, RestExceptionMapper.java; answers of
+Kafka 4.3.1, recorded in tests/data/trogdor/jackson.jsonl.
 """
 
 from base64 import b64encode

@@ -1,8 +1,8 @@
 """Specs of tasks: what all have, and the two that neither harm nor load a cluster.
 
-The others are in `fault_specs` and `workload_specs`; `spec_classes` lists all. A spec is what
-Java's constructor makes of its JSON: a field that is absent or null has its default, and bounds
-are kept.
+The others are in `fault_specs` and `workload_specs`; `messages.SPEC_CLASSES` lists all. A spec is
+what Java's constructor makes of its JSON: a field that is absent or null has its default, and
+bounds are kept.
 
 Source: kafka trunk, trogdor/.../trogdor/task/TaskSpec.java and its subclasses.
 """

@@ -90,7 +90,7 @@ def test_unknown_module_is_one_line() -> None:
     """The message has the modules that there are."""
     assert generation.module_named("join") == "coordinator_sim.coordinator.classic.join"
     with pytest.raises(
-        ConfigError, match=r"'joins': no module of .* there are admission, commit_val"
+        ConfigError, match=r"'joins': no module of .* there are classic\.group, classic\.join"
     ):
         generation.module_named("joins")
 

@@ -118,9 +118,11 @@ class ShareCoordinatorRuntime(CoordinatorRuntime[ShareCoordinatorShard]):
     def enqueue(self, event: CoordinatorEvent | OpenBatch, *, is_first: bool = False) -> None:
         """Run an event as its base does, and say so when none is left."""
         was_idle = self.is_idle
-        super().enqueue(event, is_first=is_first)
-        if was_idle and self.idle is not None:
-            self.idle()
+        try:
+            super().enqueue(event, is_first=is_first)
+        finally:
+            if was_idle and self.idle is not None:
+                self.idle()
 
     def write_all(self, name: str, act: Act, told: Told) -> int:
         """Let an operation run on every partition, in Kafka's order; how many these are.

@@ -1,20 +1,17 @@
 """Heartbeats of the consumer protocol: when they are sent, and what their answers do.
 
-Source: kafka 4.4, clients/.../consumer/internals/AbstractHeartbeatRequestManager.java and
-ConsumerHeartbeatRequestManager.java.
-
 The fields of a heartbeat: all when joining, afterwards only those that have changed.
-
-Source: kafka 4.4, clients/.../consumer/internals/ConsumerHeartbeatRequestManager.java,
-HeartbeatState.buildRequestData and its SentFields.
 
 Reconciliation: from the partitions that a member has to those that it is to have.
 
 Commit, give up, take over, acknowledge: one reconciliation at a time. Topics whose names are not
 known yet are left out, and the rest is acknowledged without them.
 
-Source: kafka 4.4, clients/.../consumer/internals/AbstractMembershipManager.java, maybeReconcile
-and what it calls.
+Source: kafka 4.4, clients/.../consumer/internals/AbstractHeartbeatRequestManager.java and
+ConsumerHeartbeatRequestManager.java; kafka 4.4,
+clients/.../consumer/internals/ConsumerHeartbeatRequestManager.java, HeartbeatState.buildRequestData
+and its SentFields; kafka 4.4, clients/.../consumer/internals/AbstractMembershipManager.java,
+maybeReconcile and what it calls.
 """
 
 from typing import Final, NamedTuple, Unpack

@@ -5,17 +5,16 @@ partitions, because there is no `max.poll.interval.ms`. An error other than a re
 partitions; the loop waits for a backoff that grows with every such error since the last rebalance,
 and joins again, also after fencing.
 
-Source: franz-go 1.22, pkg/kgo/consumer_group.go, manage, manageFailWait, joinAndSync,
-handleJoinResp, leave, findNewAssignments; group_balancer.go, balanceGroup.
-
 A group session of franz-go: from the answer to SyncGroup to the next JoinGroup.
 
 Revoking, assigning, looking up offsets and heartbeats overlap as the goroutines of
 setupAssignedAndHeartbeat do. Heartbeats go on while the application's revocation runs. A session
 that ends otherwise than by a rebalance loses all partitions.
 
-Source: franz-go 1.22, pkg/kgo/consumer_group.go, setupAssignedAndHeartbeat, heartbeat, revoke,
-assignRevokeSession, diffAssigned.
+Source: franz-go 1.22, pkg/kgo/consumer_group.go, manage, manageFailWait, joinAndSync,
+handleJoinResp, leave, findNewAssignments; group_balancer.go, balanceGroup; franz-go 1.22,
+pkg/kgo/consumer_group.go, setupAssignedAndHeartbeat, heartbeat, revoke, assignRevokeSession,
+diffAssigned.
 """
 
 from dataclasses import dataclass

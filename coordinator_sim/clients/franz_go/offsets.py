@@ -3,17 +3,16 @@
 Offsets of polled records become ready to commit when the next poll begins. Commits are sent one
 after another, and never between JoinGroup and the answer to SyncGroup.
 
-Source: franz-go 1.22, pkg/kgo/consumer_group.go, updateUncommitted, undirtyUncommitted,
-loopCommit, commitOffsetsSync, commit, updateCommitted, fetchOffsets, defaultRevoke.
-
 Requests to the coordinator, each retried until its time is over.
 
 franz-go wraps every request: a broker that is not the coordinator is forgotten and looked up again,
 a broken connection is reopened, both after a backoff that grows with the tries of this request. The
 caller sees none of that. JoinGroup and SyncGroup, which may be parked, have a separate connection.
 
-Source: franz-go 1.22, pkg/kgo/client.go, retryable.Request, shouldRetry,
-maybeDeleteStaleCoordinator, validateCfg (retryTimeout); errors.go, isRetryableBrokerErr.
+Source: franz-go 1.22, pkg/kgo/consumer_group.go, updateUncommitted, undirtyUncommitted, loopCommit,
+commitOffsetsSync, commit, updateCommitted, fetchOffsets, defaultRevoke; franz-go 1.22,
+pkg/kgo/client.go, retryable.Request, shouldRetry, maybeDeleteStaleCoordinator, validateCfg
+(retryTimeout); errors.go, isRetryableBrokerErr.
 """
 
 import heapq

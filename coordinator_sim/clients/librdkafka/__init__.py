@@ -1,7 +1,7 @@
 """Models of the consumer of librdkafka, for both group protocols, by layers.
 
-Offsets, assignment and coordinator are common. `joining` and `consumer` are the classic protocol;
-`targets`, `heartbeats` and `new_consumer` the consumer protocol (KIP-848).
+Offsets, assignment and coordinator are common. `consumer` is the classic protocol;
+`heartbeats` and `new_consumer` are the consumer protocol (KIP-848).
 """
 
 from coordinator_sim.clients.librdkafka.consumer import LibrdkafkaConsumer

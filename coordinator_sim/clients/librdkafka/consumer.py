@@ -1,11 +1,9 @@
 """A librdkafka consumer: heartbeats, rejoining, leaving, closing, and the table of answers.
 
-Source: librdkafka 2.15, rdkafka_cgrp.c.
-
 How a librdkafka consumer joins: JoinGroup, the leader's duties, SyncGroup.
 
-Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_join, rd_kafka_cgrp_handle_JoinGroup,
-rd_kafka_cgrp_assignor_run, rd_kafka_cgrp_handle_SyncGroup.
+Source: librdkafka 2.15, rdkafka_cgrp.c; librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_join,
+rd_kafka_cgrp_handle_JoinGroup, rd_kafka_cgrp_assignor_run, rd_kafka_cgrp_handle_SyncGroup.
 """
 
 from collections.abc import Sequence

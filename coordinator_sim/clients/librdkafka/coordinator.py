@@ -4,17 +4,15 @@ The thread wakes on answers, on the application's calls and on three timers: eve
 500 ms once partitions were assigned (the check of `max.poll.interval.ms`), and for commits. So a
 heartbeat, a join or a lookup that became due waits for the next of these.
 
-Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_serve and what it calls; rdkafka.c,
-rd_kafka_thread_main; rdinterval.h.
-
 Partitions that a librdkafka consumer owns: rebalance callbacks, and what follows them.
 
 The application gets an assignment or a revocation and calls assign() or unassign(); the group
 continues when commits and offset lookups have ended. The group machine is in the other modules of
 this package.
 
-Source: librdkafka 2.15, rdkafka_assignment.c; rdkafka_cgrp.c, rd_kafka_rebalance_op,
-rd_kafka_rebalance_op_incr, rd_kafka_cgrp_assignment_done.
+Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_serve and what it calls; rdkafka.c,
+rd_kafka_thread_main; rdinterval.h; librdkafka 2.15, rdkafka_assignment.c; rdkafka_cgrp.c,
+rd_kafka_rebalance_op, rd_kafka_rebalance_op_incr, rd_kafka_cgrp_assignment_done.
 """
 
 from abc import abstractmethod

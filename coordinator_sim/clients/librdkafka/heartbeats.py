@@ -7,9 +7,6 @@ back off from 1 ms on as long as none succeeds.
 DEVIATION: an unanswered heartbeat is given up at a full second after it was sent. librdkafka looks
 for such requests once a second, at an instant that depends on what its thread did before.
 
-Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_consumer_serve,
-rd_kafka_cgrp_consumer_group_heartbeat, rd_kafka_cgrp_handle_ConsumerGroupHeartbeat.
-
 What a librdkafka member of the consumer protocol has, and what it is to have (KIP-848).
 
 A target comes by topic ids. The names of topics that the member does not know are asked for on the
@@ -17,8 +14,9 @@ coordinator's connection, and the partitions are reconciled when they are known:
 then added ones, both by the application's callbacks. The next target waits until this one has been
 acknowledged.
 
-Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_consumer_handle_next_assignment and what
-calls it.
+Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_consumer_serve,
+rd_kafka_cgrp_consumer_group_heartbeat, rd_kafka_cgrp_handle_ConsumerGroupHeartbeat; librdkafka
+2.15, rdkafka_cgrp.c, rd_kafka_cgrp_consumer_handle_next_assignment and what calls it.
 """
 
 from abc import abstractmethod

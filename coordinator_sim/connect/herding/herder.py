@@ -3,12 +3,11 @@
 The herder drives the group membership and answers requests, and does all real work on its one
 thread. Each step is in the module named after it.
 
-Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, run, tick, halt, stop.
-
 Handling of a new assignment: catch up with the config topic, then start the work.
 
-Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java,
-handleRebalanceCompleted, startWork, assignmentDifference.
+Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, run, tick, halt, stop;
+connect/runtime/.../distributed/DistributedHerder.java, handleRebalanceCompleted, startWork,
+assignmentDifference.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,29 +1,17 @@
 """Map each request to the function of the herder that answers it, and to the thread it runs on.
 
+Requests that read a store or write one record do not wait for the herder's thread, and so are
+answered even while it is stuck in a rebalance or without a coordinator. Offsets of a source
+connector are Connect's own; those of a sink are its consumer group's.
+
 Source: kafka trunk, connect/runtime/.../runtime/Herder.java; what is queued is decided in
-distributed/DistributedHerder.java.
-
-Requests that do not wait for the herder's thread: they read a store, or write one record.
-
-So they are answered even while the herder is stuck in a rebalance or without a coordinator.
-
-Source: kafka trunk, connect/runtime/.../runtime/AbstractHerder.java, pauseConnector to taskStatus;
-DistributedHerder.java, setClusterLoggerLevel.
-
-Reading and changing the offsets of a connector by request.
-
-Only offsets that Connect keeps, those of source connectors, are here; a sink's offsets are its
-consumer group's (`sink_offsets`).
-
-Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, connectorOffsets,
-modifyConnectorOffsets, modifyConnectorOffsetsChecks; Worker.java, sourceConnectorOffsets,
-modifySourceConnectorOffsets.
-
-Reading and changing the offsets of a sink by request: those of its consumer group.
-
-Source: kafka trunk, connect/runtime/.../Worker.java, sinkConnectorOffsets,
-modifySinkConnectorOffsets, alterSinkConnectorOffsets, resetSinkConnectorOffsets,
-completeModifyOffsetsCallback; util/SinkUtils.java.
+distributed/DistributedHerder.java; connect/runtime/.../runtime/AbstractHerder.java, pauseConnector
+to taskStatus; DistributedHerder.java, setClusterLoggerLevel;
+connect/runtime/.../distributed/DistributedHerder.java, connectorOffsets, modifyConnectorOffsets,
+modifyConnectorOffsetsChecks; Worker.java, sourceConnectorOffsets, modifySourceConnectorOffsets;
+connect/runtime/.../Worker.java, sinkConnectorOffsets, modifySinkConnectorOffsets,
+alterSinkConnectorOffsets, resetSinkConnectorOffsets, completeModifyOffsetsCallback;
+util/SinkUtils.java.
 """
 
 import re

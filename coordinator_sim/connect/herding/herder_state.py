@@ -3,12 +3,10 @@
 Pure state: no decision is made here. Functions that take a `HerderState` run on the herder's
 thread unless they say otherwise.
 
-Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, the fields;
-ExtendedAssignment.java.
-
 Statuses of connectors and tasks that a worker writes to the status topic.
 
-Source: kafka trunk, connect/runtime/.../runtime/AbstractHerder.java, onStartup to onRestart.
+Source: kafka trunk, connect/runtime/.../distributed/DistributedHerder.java, the fields;
+ExtendedAssignment.java; connect/runtime/.../runtime/AbstractHerder.java, onStartup to onRestart.
 """
 
 from collections.abc import Callable, Iterable, Iterator

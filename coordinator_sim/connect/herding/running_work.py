@@ -2,8 +2,6 @@
 
 The herder decides which work to run.
 
-Source: kafka trunk, connect/runtime/.../runtime/Worker.java.
-
 One connector that runs on a worker: its changes of target state, and its end.
 
 Java's thread waits for the next state; the port needs no thread while nothing changes.
@@ -11,7 +9,8 @@ Java's thread waits for the next state; the port needs no thread while nothing c
 DEVIATION: a connector that is paused is not stopped and begun anew, as Java does; the driver is
 told the target state, and holds the connector from its start to its stop. Statuses are Java's.
 
-Source: kafka trunk, connect/runtime/.../runtime/WorkerConnector.java.
+Source: kafka trunk, connect/runtime/.../runtime/Worker.java;
+connect/runtime/.../runtime/WorkerConnector.java.
 """
 
 from collections.abc import Iterable, Sequence

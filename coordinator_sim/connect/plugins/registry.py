@@ -4,14 +4,13 @@ A plugin location stands for a folder of `plugin.path`; classes of different loc
 one another. Connectors bring a manifest, other plugins only a name and settings. The registry is
 plain data: a driver scans folders and entry points.
 
-Source: kafka trunk, connect/runtime/.../isolation/Plugins.java, PluginUtils.java, PluginDesc.java,
-DelegatingClassLoader.java.
-
 The order of plugin versions, as Maven compares artefact versions.
 
 Connect uses this order to decide which of two copies of a class it runs.
 
-Source: maven-artifact, org/apache/maven/artifact/versioning/ComparableVersion.java.
+Source: kafka trunk, connect/runtime/.../isolation/Plugins.java, PluginUtils.java, PluginDesc.java,
+DelegatingClassLoader.java; maven-artifact,
+org/apache/maven/artifact/versioning/ComparableVersion.java.
 """
 
 import re

@@ -1,17 +1,12 @@
 """Tables of settings, one a kind in `tables`, as definitions.
 
 A row says what is plain data: the type, the default, what a user interface shows, and the check as
-a range, a choice or a name. Elsewhere: the named checks (`checks`), and what concerns several
-settings at once (`worker_config`, `connector_config`).
+a range, a choice or a name. The named checks are below; constraints between settings are in
+`worker_config` and `connector_config`.
 
-Source: kafka trunk, clients/.../common/config/ConfigDef.java (ConfigKey).
-
-Checks of single settings that are more than a range or a choice, by their names in the tables.
-
-Elsewhere: constraints between settings (`worker_config`, `connector_config`).
-
-Source: kafka trunk, connect/runtime/.../TopicCreationConfig.java,
-distributed/DistributedConfig.java, rest/RestServerConfig.java, SourceConnectorConfig.java.
+Source: kafka trunk, clients/.../common/config/ConfigDef.java (ConfigKey);
+connect/runtime/.../TopicCreationConfig.java, distributed/DistributedConfig.java,
+rest/RestServerConfig.java, SourceConnectorConfig.java.
 """
 
 from functools import cache

@@ -175,8 +175,6 @@ class MemberTable:
         self._table_capacity = capacity
 
 
-__all__ = ["Group", "Member", "Protocols"]
-
 _TRANSITIONS: Final = {
     states.PREPARING_REBALANCE: Event.PREPARE_REBALANCE,
     states.AWAITING_SYNC: Event.JOIN_COMPLETE,

@@ -257,8 +257,10 @@ class CoordinatorRuntime(Generic[S]):
                 self.end_linger(event)
             else:
                 self.is_gathering = self.linger_ms == ADAPTIVE
-                event.run(self)
-                self.is_gathering = False
+                try:
+                    event.run(self)
+                finally:
+                    self.is_gathering = False
 
     # -- writes ----------------------------------------------------------------------------
 

@@ -2,15 +2,14 @@
 
 Values of offset commits as columns, versions 0 to 4.
 
-Source: kafka 4.4, group-coordinator/src/main/resources/common/message/OffsetCommitValue.json.
-
 Where the records of many batches begin, and where their keys and values are.
 
 A record begins where the one before it ends, so the k-th records of all batches are found together,
 then the next ones. Batches with the most records come first, so those still unfinished are a
 prefix; the few longest are walked one by one. Everything else of a record is read for all at once.
 
-Source: kafka trunk, clients/.../common/record/DefaultRecord.java.
+Source: kafka 4.4, group-coordinator/src/main/resources/common/message/OffsetCommitValue.json; kafka
+trunk, clients/.../common/record/DefaultRecord.java.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The loops over single records, compiled by numba: each gives what its columns in numpy give.
 
 Numbers of a record are read one after another, so that each byte is looked at once; the numpy
-twins (`record_table`, `commit_values`, `word_table`) look at each byte once for every column. This
+twins (`chunks`, `key_table`) look at each byte once for every column. This
 module needs numba, and is imported by `compiled` alone.
 """
 

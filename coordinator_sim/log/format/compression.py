@@ -1,13 +1,13 @@
 """The compressions of record batches, as Kafka's Java clients and brokers frame them.
 
-Source: kafka trunk, clients/.../common/compress: GzipCompression, SnappyCompression (xerial's
-snappy-java), Lz4BlockInputStream and Lz4BlockOutputStream, ZstdCompression.
-
 Compressed records of a usual batch, decompressed in one call of a codec's library.
 
 A batch of a dozen records costs a codec a microsecond, and reading it piece by piece costs several.
 Each function knows the usual form alone: what comes back is what the general reader would give, and
 None leaves the data to that reader, which also says what is wrong with it.
+
+Source: kafka trunk, clients/.../common/compress: GzipCompression, SnappyCompression (xerial's
+snappy-java), Lz4BlockInputStream and Lz4BlockOutputStream, ZstdCompression.
 """
 
 import struct

@@ -1,15 +1,14 @@
 """Batches of the offsets log between the coordinator's plain data and the bytes of a log.
 
-Source: kafka 4.4, CoordinatorRuntime.maybeAllocateNewBatch and completeTransaction;
-kafka 3.9, GroupMetadataManager.storeGroup, storeOffsets and doLoadGroupsAndOffsets.
-
 The most frequent batch of the offsets log, a commit of plain offsets, packed by hand.
 
 The packer knows the usual form: offsets without metadata in a value of version 3 or 4, fewer than
 65 records. For what is not, it gives up, and the general writer writes the batch. The bytes are
 the same.
 
-Source: as `record_bytes` and `offsets_records`.
+Source: kafka 4.4, CoordinatorRuntime.maybeAllocateNewBatch and completeTransaction; kafka 3.9,
+GroupMetadataManager.storeGroup, storeOffsets and doLoadGroupsAndOffsets; as `record_bytes` and
+`offsets_records`.
 """
 
 import struct

@@ -1,6 +1,6 @@
 """Log lines of consumers and Connect workers about their group, from 0.10 to 4.x.
 
-They are only read: the writer writes brokers' logs. `reading/client_lines` adds what they omit.
+They are only read: the writer writes brokers' logs. `reading/broker_log` adds what they omit.
 
 Source: AbstractCoordinator, ConsumerCoordinator, ConsumerRebalanceListenerInvoker (clients),
 WorkerCoordinator, DistributedHerder (connect/runtime); kafka-python's coordinator package.

@@ -1,8 +1,4 @@
-"""Checks that a scenario describes a possible world.
-
-Every message names the value, the bound and the fix.
-
-Checks that what happens in a scenario can happen in its world.
+"""Checks that a scenario describes a possible world, and that what happens in it can happen there.
 
 Every message names the value, the bound and the fix.
 """

@@ -1,10 +1,9 @@
 """ConsumeBench: consumers that read at a rate.
 
-Source: kafka trunk, trogdor/.../trogdor/workload/ConsumeBenchWorker.java.
-
 What a ConsumeBench does with the records it reads.
 
-Source: kafka trunk, trogdor/.../trogdor/workload/TimestampRecordProcessor.java.
+Source: kafka trunk, trogdor/.../trogdor/workload/ConsumeBenchWorker.java;
+trogdor/.../trogdor/workload/TimestampRecordProcessor.java.
 """
 
 from collections.abc import Callable, Sequence
