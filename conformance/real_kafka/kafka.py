@@ -10,7 +10,9 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from fcntl import LOCK_EX, flock
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Final, Self
 
@@ -82,7 +84,7 @@ def require_writable(folder: Path) -> None:
 
 
 def resolve_jars(version: str, lib: Path, *profile: str, project: Path = HERE / "pom.xml") -> None:
-    """Have Maven copy the jars of a release into a folder.
+    """Have Maven copy the jars of a release into a folder; processes do so one after the other.
 
     Args:
         version: Version of Kafka.
@@ -96,23 +98,27 @@ def resolve_jars(version: str, lib: Path, *profile: str, project: Path = HERE / 
     """
     require_java_and_maven()
     require_writable(lib)
-    command = [
-        "mvn",
-        "-q",
-        "-B",
-        "-f",
-        str(project),
-        f"-Dkafka.version={version}",
-        *profile,
-        "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies",
-        f"-DoutputDirectory={lib.resolve()}",
-        "-DincludeScope=runtime",
-    ]
-    done = _run(command, _RESOLVE_TIMEOUT_S)
-    if done.returncode:
-        raise MissingDependencyError(
-            f"Maven cannot resolve Kafka {version}: {done.stdout.strip()[-500:]}"
-        )
+    found = sorted(lib.iterdir())
+    with (lib.parent / "resolving").open("w") as lock, TemporaryDirectory(dir=lib.parent) as folder:
+        flock(lock, LOCK_EX)
+        if sorted(lib.iterdir()) != found:
+            return  # Another process has resolved them meanwhile.
+        made = Path(folder) / "lib"
+        command = [
+            *("mvn", "-q", "-B", "-f", str(project), f"-Dkafka.version={version}", *profile),
+            "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies",
+            f"-DoutputDirectory={made.resolve()}",
+            "-DincludeScope=runtime",
+        ]
+        done = _run(command, _RESOLVE_TIMEOUT_S)
+        if done.returncode:
+            raise MissingDependencyError(
+                f"Maven cannot resolve Kafka {version}: {done.stdout.strip()[-500:]}"
+            )
+        # Whoever sees one jar sees all: the folder appears at once, in the place of an older half.
+        if found:
+            shutil.rmtree(lib)
+        made.rename(lib)
 
 
 def java_command(version: str, *arguments: str) -> list[str]:
