@@ -11,6 +11,7 @@ from coordinator_sim.coordinator.modern.share.describe import SHARE_GROUPS
 from coordinator_sim.coordinator.offsets.fetch import FetchGroup, FetchUnderWay
 from coordinator_sim.coordinator.runtime import Runtime
 from coordinator_sim.coordinator.streams.describe import STREAMS_GROUPS
+from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
@@ -55,3 +56,5 @@ def answer_spanning(
         list_groups(runtime, request, context)
     elif isinstance(request, DeleteGroupsRequest):
         delete_groups(runtime, request, context)
+    else:
+        raise InvariantViolation(f"no handler of {type(request).__name__}")

@@ -72,7 +72,7 @@ class DiscoveryApi:
         return {ApiKey.FIND_COORDINATOR: self._handle}
 
     def _handle(self, call: Call[FindCoordinatorRequest]) -> FindCoordinatorResponse:
-        """One entry per key, in request order; COORDINATOR_NOT_AVAILABLE while there is none."""
+        """Answer each key in order; one without coordinator gets COORDINATOR_NOT_AVAILABLE."""
         keys = call.request.coordinator_keys
         return FindCoordinatorResponse(coordinators=tuple(self._find(key, call) for key in keys))
 

@@ -112,8 +112,8 @@ from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
 TOPIC_KEY: Final = "kafka_topic"
 PARTITION_KEY: Final = "kafka_partition"
 OFFSET_KEY: Final = "kafka_offset"
-_TIMEOUT_MS: Final = 90_000
-"""RestServer.DEFAULT_REST_REQUEST_TIMEOUT_MS."""
+REST_REQUEST_TIMEOUT_MS: Final = 90_000
+"""RestServer.DEFAULT_REST_REQUEST_TIMEOUT_MS: time limit of a request."""
 _NOT_FOUND: Final = "GroupIdNotFoundException"
 _HAS_MEMBERS: Final = (
     "UnknownMemberIdException",
@@ -269,7 +269,7 @@ def _changed(
     but_for: str | None = None,
 ) -> Blocking[None]:
     """Wait for a change of the group; the error named `but_for` counts as success."""
-    yield Wait(asked, until_ms=herder.now_ms + _TIMEOUT_MS)
+    yield Wait(asked, until_ms=herder.now_ms + REST_REQUEST_TIMEOUT_MS)
     if asked.done and asked.error in (None, but_for):
         return
     message = f"Failed to {verb} consumer group offsets for connector {connector}"
@@ -287,7 +287,7 @@ def _changed(
 def _list(herder: HerderState, connector: str, failure: str) -> Blocking[dict[TopicPartition, int]]:
     group_id = _group_id(herder, connector)
     asked = herder.outbox.ask(lambda token: ListGroupOffsets(token, group_id))
-    yield Wait(asked, until_ms=herder.now_ms + _TIMEOUT_MS)
+    yield Wait(asked, until_ms=herder.now_ms + REST_REQUEST_TIMEOUT_MS)
     if not asked.done or asked.error is not None:
         raise ConnectException(failure, asked.error or "TimeoutException")
     return cast("dict[TopicPartition, int]", asked.result())
@@ -306,10 +306,6 @@ def transformed_config(herder: HerderState, connector: str) -> dict[str, str]:
         ConfigException: a provider cannot read a path.
     """
     return herder.plugins.transformed(herder.config_state.connector_config(connector) or {})
-
-
-REST_REQUEST_TIMEOUT_MS: Final = 90_000
-"""RestServer.DEFAULT_REST_REQUEST_TIMEOUT_MS: time limit of a whole change of offsets."""
 
 
 def connector_offsets(
