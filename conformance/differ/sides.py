@@ -25,6 +25,10 @@ _ANSWER_TIMEOUT_S: Final = 20.0
 """Time without an answer after which a side counts as hanging."""
 
 
+class NoAnswer(DataError):
+    """A program that is running has not answered in time."""
+
+
 class Simulator:
     """Our core in this process. A command that crashes it is answered with `error`.
 
@@ -68,9 +72,13 @@ class LinesProcess:
 
     def __init__(self, command: Sequence[str], folder: Path | None = None) -> None:
         self.command = tuple(command)
+        self._folder = folder
+        self._start()
+
+    def _start(self) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - the program the caller names
             self.command,
-            cwd=folder,
+            cwd=self._folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -105,14 +113,15 @@ class LinesProcess:
         """Return the program's next answer.
 
         Raises:
-            DataError: the program has ended, does not answer, or answers with another form.
+            NoAnswer: the program does not answer.
+            DataError: it has ended, or answers with another form.
         """
         try:
             line = self._answers.get(timeout=_ANSWER_TIMEOUT_S)
         except Empty:
             asked = self._unanswered[0].decode()
             message = f"{self.command[0]} has not answered for {_ANSWER_TIMEOUT_S:.0f} s: {asked}"
-            raise DataError(message) from None
+            raise NoAnswer(message) from None
         if not line:
             raise self._ended()
         self._unanswered.popleft()
@@ -123,6 +132,12 @@ class LinesProcess:
         if not isinstance(answer, dict):
             raise DataError(f"{self.command[0]} answered {line[:80]!r}: wants an object")
         return answer
+
+    def restart(self) -> None:
+        """Kill the program, drop what it has not answered, and start it again."""
+        self._process.kill()
+        self._close()
+        self._start()
 
     def answer(self, command: Json) -> Json:
         """Send one command and return the program's answer."""
@@ -150,6 +165,9 @@ class LinesProcess:
         trace: TracebackType | None,
     ) -> None:
         """End the program and wait for it."""
+        self._close()
+
+    def _close(self) -> None:
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):
                 self._process.stdin.close()

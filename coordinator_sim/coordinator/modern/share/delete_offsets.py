@@ -42,6 +42,7 @@ from coordinator_sim.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsResponseTopic,
 )
 from coordinator_sim.messages.records import LogRecord
+from coordinator_sim.messages.schema import ZERO_UUID
 
 T = TypeVar("T")
 
@@ -183,12 +184,11 @@ class _Deleting:
                     name, topic_id, errors[0], error_message(errors[0])
                 )
             )
+        step = _Complete(self, tuple(done.items()), tuple(refused))
         if len(done):
-            step = _Complete(self, tuple(done.items()), tuple(refused))
             self.runtime.scheduled.append(step)
         else:
-            response = DeleteShareGroupOffsetsResponse(responses=tuple(refused))
-            self.runtime.answer(self.parked, response)
+            self.runtime.answer(self.parked, step.response(()))
 
 
 @dataclass(slots=True, frozen=True)
@@ -208,17 +208,24 @@ class _Complete:
         group_id = self.deleting.request.group_id
         state = partition.share_states.get(group_id)
         if state is None:
-            response = DeleteShareGroupOffsetsResponse(responses=self.refused)
-            runtime.submit(partition, parked, Effect(response=response))
+            runtime.submit(partition, parked, Effect(response=self.response(())))
             return
         after = replace(state, deleting=state.deleting - {topic_id for topic_id, _ in self.done})
         record = state_record(group_id, state_value(after, runtime.topics))
-        topics = (*_succeeded(self.done), *self.refused)
-        response = DeleteShareGroupOffsetsResponse(responses=topics)
-        runtime.submit(partition, parked, Effect(records=(record,), response=response))
+        runtime.submit(
+            partition, parked, Effect(records=(record,), response=self.response(self.done))
+        )
 
+    def response(self, done: Iterable[tuple[bytes, str]]) -> DeleteShareGroupOffsetsResponse:
+        """What succeeded, then what did not.
 
-def _succeeded(
-    done: Iterable[tuple[bytes, str]],
-) -> Iterable[DeleteShareGroupOffsetsResponseTopic]:
-    return (DeleteShareGroupOffsetsResponseTopic(name, topic_id) for topic_id, name in done)
+        Kafka gives a topic that was deleted meanwhile the name null, which it then cannot write.
+        Source: KafkaApis.handleDeleteShareGroupOffsetsRequest, handleError.
+        """
+        topics = (
+            *(DeleteShareGroupOffsetsResponseTopic(name, topic_id) for topic_id, name in done),
+            *self.refused,
+        )
+        if any(each.topic_id != ZERO_UUID and not each.topic_name for each in topics):
+            return refused_offset_deletion(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return DeleteShareGroupOffsetsResponse(responses=topics)

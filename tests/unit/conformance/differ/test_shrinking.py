@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from coordinator_sim.errors import DataError
+from coordinator_sim_conformance.differ import sides
 from coordinator_sim_conformance.differ.comparison import Difference
 from coordinator_sim_conformance.differ.loop import Exchange, Plan, run
 from coordinator_sim_conformance.differ.references import REFERENCES
 from coordinator_sim_conformance.differ.scripts import play, read_script, write_script
 from coordinator_sim_conformance.differ.shrinking import Shrinker, units_of
-from coordinator_sim_conformance.differ.sides import LinesProcess, Simulator
+from coordinator_sim_conformance.differ.sides import LinesProcess, NoAnswer, Simulator
 from coordinator_sim_conformance.differ.story import tell
 
 Json = dict[str, Any]
@@ -72,6 +73,18 @@ def test_a_broken_coordinator_is_found_and_its_program_made_small(tmp_path: Path
     lines = list(tell(exchanges, again, "broken"))
     assert any("differs in replies" in line for line in lines)
     assert any(line.strip() == "broken: 22" for line in lines)
+
+
+def test_a_program_that_falls_silent_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has not answered is dropped."""
+    monkeypatch.setattr(sides, "_ANSWER_TIMEOUT_S", 0.5)
+    code = "while True: print(end=input().replace('[]', '').replace('{}', '{}\\n'), flush=True)"
+    with LinesProcess((sys.executable, "-c", code)) as process:
+        process.send([b"[]", b"[]"])
+        with pytest.raises(NoAnswer, match="has not answered for"):
+            process.receive()
+        process.restart()
+        assert process.answer({}) == {}
 
 
 def test_going_on_counts_the_kinds(tmp_path: Path) -> None:

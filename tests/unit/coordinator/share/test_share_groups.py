@@ -18,6 +18,7 @@ from coordinator_sim.messages.alter_share_group_offsets import (
 from coordinator_sim.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from coordinator_sim.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
     DeleteShareGroupOffsetsResponse,
 )
 from coordinator_sim.messages.share_group_describe import (
@@ -186,6 +187,23 @@ def test_setting_offsets_is_answered_after_those_who_wait_for_the_record_behind_
     step = members.broker.answer_persister(ErrorCode.NONE)
     told = [type(reply.response) for reply in step.replies]
     assert told == [DeleteShareGroupOffsetsResponse, AlterShareGroupOffsetsResponse]
+
+
+@pytest.mark.parametrize("outcome", [ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE])
+def test_deleting_offsets_of_a_topic_deleted_meanwhile_fails(outcome: ErrorCode) -> None:
+    """Kafka gives the topic a null name, fails to write its answer, and says so."""
+    members = Members()
+    members.beat("a", 0)
+    members.beat("a", -1)
+    members.broker.persister.holds = True
+    topics = (DeleteShareGroupOffsetsRequestTopic("foo"),)
+    members.broker.call(DeleteShareGroupOffsetsRequest("g", topics), api_version=0)
+    members.broker.remove_topics(["foo"])
+    step = members.broker.answer_persister(outcome)
+    failed = step.replies[0].response
+    assert isinstance(failed, DeleteShareGroupOffsetsResponse)
+    assert failed.error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert failed.responses == ()
 
 
 @pytest.mark.parametrize("profile", ["3.9", "4.1"])
