@@ -29,12 +29,12 @@ def has_tagged_header(api: ApiKey, version: int) -> bool:
     return layout_of(api, version, response=True).is_flexible and api is not ApiKey.API_VERSIONS
 
 
-def has_client_id(api: ApiKey, version: int) -> bool:
+def has_client_id(api: int, version: int) -> bool:
     """Whether a request's header has a client id: all but that of ControlledShutdown 0.
 
     Source: ApiMessageTypeGenerator.generateHeaderVersion of 3.9.
     """
-    return version > 0 or api is not ApiKey.CONTROLLED_SHUTDOWN
+    return version > 0 or api != ApiKey.CONTROLLED_SHUTDOWN
 
 
 @cache

@@ -55,7 +55,9 @@ def read_header(frame: bytes) -> RequestHeader:
         api_key=api_key,
         api_version=api_version,
         correlation_id=correlation_id,
-        client_id=reader.nullable_text(compiler.CLIENT_ID),
+        client_id=reader.nullable_text(compiler.CLIENT_ID)
+        if compiler.has_client_id(api_key, api_version)
+        else None,
     )
 
 

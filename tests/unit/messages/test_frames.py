@@ -413,6 +413,14 @@ def test_unknown_apis_and_versions_are_told_apart_from_broken_bytes() -> None:
         frames.decode_request(b"\x00\x0c\x00\x09\x00\x00\x00\x07\xff\xff")
 
 
+def test_header_of_controlled_shutdown_0_has_no_client_id() -> None:
+    """What follows its correlation id is the body."""
+    frame = b"\x00\x07\x00\x00\x00\x00\x00\x09\x00\x00\x00\x01"
+    assert frames.read_header(frame) == frames.RequestHeader(
+        api_key=7, api_version=0, correlation_id=9
+    )
+
+
 def test_unknown_error_codes_of_a_response_keep_their_numbers() -> None:
     """A broker that is not Kafka's may have errors of its own; they are shown as they came."""
     frame = field_frames.response_frame(ApiKey.HEARTBEAT, 4, 7, {"errorCode": 999})
