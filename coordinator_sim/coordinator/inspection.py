@@ -8,7 +8,7 @@ GroupMetadataManager.describeGroups and listGroups; in the Scala coordinator
 GroupCoordinator.handleDescribeGroup and handleListGroups.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from coordinator_sim.kafka.orders.iteration_order import computed_hash_order, to
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.kafka.states import GroupState
+from coordinator_sim.kafka.states import GroupProtocol, GroupState
 from coordinator_sim.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
@@ -69,21 +69,29 @@ class Description:
     """The Describe API of one type of groups with epochs; it reads what is committed.
 
     Args:
+        protocol: Of the groups.
         response: The response; `groups` has what is described.
         described: A described group.
         group_type: The groups that the API describes.
         fields: The fields of a group at a log position, beside its name, its state and its epochs.
+        topics: Topics of a described group, as often as it has them.
         has_texts: Whether the error of a partition comes with its text.
+        hidden_topics: Error text of a group with topics that the sender may not describe.
 
     Source: kafka 4.4, GroupCoordinatorService.consumerGroupDescribe, shareGroupDescribe and
     streamsGroupDescribe.
     """
 
+    protocol: GroupProtocol
     response: Callable[..., Response]
     described: Callable[..., Any]
     group_type: type[ConsumerGroup | ShareGroup | StreamsGroup]
     fields: Callable[[Runtime, Any, Any, int], dict[str, Any]]
+    topics: Callable[[Any], Iterable[str]]
     has_texts: bool = False
+    hidden_topics: str = (
+        "The group has described topic(s) that the client is not authorized to describe."
+    )
 
     def answer(self, runtime: Runtime, request: Any, context: RequestContext) -> None:  # noqa: ANN401 - of its API
         """Describe groups, partition by partition; those without a name come first.

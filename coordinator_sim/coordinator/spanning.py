@@ -22,7 +22,7 @@ from coordinator_sim.messages.requests import SpanningRequest
 from coordinator_sim.messages.share_group_describe import ShareGroupDescribeRequest
 from coordinator_sim.messages.streams_group_describe import StreamsGroupDescribeRequest
 
-_DESCRIPTIONS: Final[Mapping[type, Description]] = {
+DESCRIPTIONS: Final[Mapping[type, Description]] = {
     ConsumerGroupDescribeRequest: CONSUMER_GROUPS,
     ShareGroupDescribeRequest: SHARE_GROUPS,
     StreamsGroupDescribeRequest: STREAMS_GROUPS,
@@ -40,7 +40,7 @@ def answer_spanning(
         context: Its token names the answer.
         fetch_group: Reads the offsets of one group of an OffsetFetch.
     """
-    description = _DESCRIPTIONS.get(type(request))
+    description = DESCRIPTIONS.get(type(request))
     if description is not None:
         if runtime.is_active:
             description.answer(runtime, request, context)

@@ -24,6 +24,15 @@ class GroupState(Enum):
     DEAD = "Dead"
 
 
+@unique
+class GroupProtocol(Enum):
+    """A protocol that a feature and `group.coordinator.rebalance.protocols` switch on."""
+
+    CONSUMER = "consumer"
+    STREAMS = "streams"
+    SHARE = "share"
+
+
 # Names of their own: Python 3.11 takes some 60 ns to find a member by its class.
 EMPTY: Final = GroupState.EMPTY
 PREPARING_REBALANCE: Final = GroupState.PREPARING_REBALANCE

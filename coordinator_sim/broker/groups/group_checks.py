@@ -11,8 +11,7 @@ sentence), handleAlterShareGroupOffsetsRequest, handleDeleteShareGroupOffsetsReq
 handleStreamsGroupTopologyDescriptionUpdate.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from enum import Enum, unique
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
@@ -24,20 +23,19 @@ from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.metadata.image import MetadataImage, Topics
 from coordinator_sim.broker.security.access import Access, EdgeResult, answered
 from coordinator_sim.broker.security.authorizer import GROUP_OPERATIONS, Operation, ResourceType
+from coordinator_sim.coordinator.inspection import Description
 from coordinator_sim.coordinator.modern.share.alter_offsets import refused_alteration
 from coordinator_sim.coordinator.modern.share.delete_offsets import refused_offset_deletion
+from coordinator_sim.coordinator.spanning import DESCRIPTIONS
+from coordinator_sim.coordinator.streams.describe import topology_topics
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.states import GroupProtocol
 from coordinator_sim.kafka.topic_names import complaint, is_internal
 from coordinator_sim.messages import alter_share_group_offsets as alter
-from coordinator_sim.messages import (
-    consumer_group_describe,
-    share_group_describe,
-    streams_group_describe,
-)
 from coordinator_sim.messages import delete_share_group_offsets as delete
 from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -62,15 +60,6 @@ _LONGEST_MEMBER_ID: Final = 36
 """Characters of a UUID as people read it."""
 _NO_PLUGIN: Final = "The broker has no streams group topology description plugin configured."
 PROTOCOLS: Final = "group.coordinator.rebalance.protocols"
-
-
-@unique
-class GroupProtocol(Enum):
-    """A protocol that a feature switches on, by its name in `PROTOCOLS`."""
-
-    CONSUMER = "consumer"
-    STREAMS = "streams"
-    SHARE = "share"
 
 
 _FEATURES: Final = {
@@ -124,80 +113,6 @@ def offers_of(profile: Profile) -> Offers:
         return profile.has_coordinator_runtime
 
     return offers
-
-
-_HIDDEN_TOPICS: Final = (
-    "The group has described topic(s) that the client is not authorized to describe."
-)
-_HIDDEN_STREAMS_TOPICS: Final = (
-    "The described group uses topics that the client is not authorized to describe."
-)
-
-
-class Description(NamedTuple):
-    """How the groups of one protocol are described.
-
-    Args:
-        protocol: Of the groups.
-        response: Type of the answer.
-        group: Type of a group in it.
-        topics: Topics of a described group, as often as it has them.
-        hidden_topics: Error text of a group with topics that the sender may not describe.
-    """
-
-    protocol: GroupProtocol
-    response: type[Any]
-    group: type[Any]
-    topics: Callable[[Any], Iterable[str]]
-    hidden_topics: str = _HIDDEN_TOPICS
-
-
-def _consumer_topics(group: consumer_group_describe.DescribedGroup) -> Iterator[str]:
-    for member in group.members:
-        for assignment in (member.assignment, member.target_assignment):
-            yield from (each.topic_name for each in assignment.topic_partitions)
-
-
-def _share_topics(group: share_group_describe.DescribedGroup) -> Iterator[str]:
-    for member in group.members:
-        yield from (each.topic_name for each in member.assignment.topic_partitions)
-
-
-def _streams_topics(group: streams_group_describe.DescribedGroup) -> Iterator[str]:
-    if group.topology is not None:
-        yield from topology_topics(group.topology.subtopologies or ())
-
-
-def topology_topics(subtopologies: Iterable[Any]) -> Iterator[str]:
-    """Topics that subtopologies of a heartbeat or a description name, as often as they do."""
-    for part in subtopologies:
-        yield from part.source_topics
-        yield from part.repartition_sink_topics
-        yield from (each.name for each in part.repartition_source_topics)
-        yield from (each.name for each in part.state_changelog_topics)
-
-
-DESCRIPTIONS: Final[dict[type[Request], Description]] = {
-    consumer_group_describe.ConsumerGroupDescribeRequest: Description(
-        GroupProtocol.CONSUMER,
-        consumer_group_describe.ConsumerGroupDescribeResponse,
-        consumer_group_describe.DescribedGroup,
-        _consumer_topics,
-    ),
-    share_group_describe.ShareGroupDescribeRequest: Description(
-        GroupProtocol.SHARE,
-        share_group_describe.ShareGroupDescribeResponse,
-        share_group_describe.DescribedGroup,
-        _share_topics,
-    ),
-    streams_group_describe.StreamsGroupDescribeRequest: Description(
-        GroupProtocol.STREAMS,
-        streams_group_describe.StreamsGroupDescribeResponse,
-        streams_group_describe.DescribedGroup,
-        _streams_topics,
-        _HIDDEN_STREAMS_TOPICS,
-    ),
-}
 
 
 Invalid = tuple[ErrorCode, str | None]
@@ -416,7 +331,7 @@ class GroupChecks:
         if not self._offers(kind.protocol):
             error = ErrorCode.UNSUPPORTED_VERSION
             groups = tuple(
-                kind.group(group_id=each, error_code=error) for each in request.group_ids
+                kind.described(group_id=each, error_code=error) for each in request.group_ids
             )
             return answered(kind.response(groups=groups))
         allowed: list[str] = []
@@ -426,7 +341,7 @@ class GroupChecks:
                 allowed.append(name)
             else:
                 error = ErrorCode.GROUP_AUTHORIZATION_FAILED
-                refused.append(kind.group(group_id=name, error_code=error))
+                refused.append(kind.described(group_id=name, error_code=error))
         wants_operations = request.include_authorized_operations
         if not wants_operations and self._access.is_open:
             return EdgeResult(request)
@@ -452,7 +367,7 @@ class GroupChecks:
         if not self._may_describe(context, dict.fromkeys(kind.topics(group))):
             error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             text = kind.hidden_topics
-            return kind.group(group_id=group.group_id, error_code=error, error_message=text)
+            return kind.described(group_id=group.group_id, error_code=error, error_message=text)
         if not wants_operations or group.error_code is not ErrorCode.NONE:
             return group
         bits = self._access.bits(context, GROUP_OPERATIONS, ResourceType.GROUP, group.group_id)

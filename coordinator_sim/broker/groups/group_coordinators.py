@@ -8,7 +8,7 @@ from msgspec import structs
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.groups.group_apis import GroupApis
-from coordinator_sim.broker.groups.group_checks import GroupProtocol, GroupProtocols
+from coordinator_sim.broker.groups.group_checks import GroupProtocols
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
 from coordinator_sim.broker.hosting import Hosting
@@ -38,6 +38,7 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.roles import FOLLOWER, LEADER
+from coordinator_sim.kafka.states import GroupProtocol
 from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS, GroupRequest
 
 IdsOf = Callable[[int], IdSource]

@@ -6,7 +6,6 @@ Source: kafka 4.3.1, BrokerServer and BrokerMetadataPublisher, which tell ShareP
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Handlers, Instants
 from coordinator_sim.broker.draws import chance
-from coordinator_sim.broker.groups.group_checks import GroupProtocol
 from coordinator_sim.broker.groups.group_coordinators import BrokerCoordinator, GroupCoordinators
 from coordinator_sim.broker.metadata.changes import FeatureSet
 from coordinator_sim.broker.scheduler import earliest
@@ -20,6 +19,7 @@ from coordinator_sim.coordinator.modern.share.persister import (
     PersisterAnswer,
     PersisterCall,
 )
+from coordinator_sim.kafka.states import GroupProtocol
 
 
 class Shares:

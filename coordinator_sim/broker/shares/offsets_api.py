@@ -12,7 +12,6 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.broker.contract import Call, Handlers
-from coordinator_sim.broker.groups.group_checks import GroupProtocol
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.broker.scheduler import Jobs
@@ -32,6 +31,7 @@ from coordinator_sim.kafka.orders.iteration_order import (
     integer_hash,
     uuid_hash,
 )
+from coordinator_sim.kafka.states import GroupProtocol
 from coordinator_sim.log.format.steps import Steps
 from coordinator_sim.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,

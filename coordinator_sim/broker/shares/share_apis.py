@@ -11,7 +11,7 @@ from typing import Final
 
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers, Instants
-from coordinator_sim.broker.groups.group_checks import GroupProtocol, Offers, is_member_id
+from coordinator_sim.broker.groups.group_checks import Offers, is_member_id
 from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.records.fetch_request import FetchParams, Isolation
 from coordinator_sim.broker.records.fetch_sessions import FINAL_EPOCH, FetchPlace
@@ -45,6 +45,7 @@ from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.states import GroupProtocol
 from coordinator_sim.messages.share_acknowledge import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,

@@ -4,7 +4,7 @@ Source: kafka 4.4, StreamsGroup.asDescribedGroup and
 StreamsGroupMember.asStreamsGroupDescribeMember.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from coordinator_sim.coordinator.effects import InternalTopic
@@ -27,6 +27,7 @@ from coordinator_sim.coordinator.streams.topology import (
     ConfiguredTopology,
 )
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order, java_string_key
+from coordinator_sim.kafka.states import GroupProtocol
 from coordinator_sim.messages.streams_group_describe import (
     Assignment,
     DescribedGroup,
@@ -172,6 +173,26 @@ def _offsets(offsets: Mapping[str, Mapping[int, int]]) -> tuple[TaskOffset, ...]
     )
 
 
+def topology_topics(subtopologies: Iterable[Any]) -> Iterator[str]:
+    """Topics that subtopologies of a heartbeat or a description name, as often as they do."""
+    for part in subtopologies:
+        yield from part.source_topics
+        yield from part.repartition_sink_topics
+        yield from (each.name for each in part.repartition_source_topics)
+        yield from (each.name for each in part.state_changelog_topics)
+
+
+def _topics(group: DescribedGroup) -> Iterator[str]:
+    if group.topology is not None:
+        yield from topology_topics(group.topology.subtopologies or ())
+
+
 STREAMS_GROUPS: Final = Description(
-    StreamsGroupDescribeResponse, DescribedGroup, StreamsGroup, _fields
+    GroupProtocol.STREAMS,
+    StreamsGroupDescribeResponse,
+    DescribedGroup,
+    StreamsGroup,
+    _fields,
+    _topics,
+    hidden_topics="The described group uses topics that the client is not authorized to describe.",
 )

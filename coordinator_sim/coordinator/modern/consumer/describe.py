@@ -4,7 +4,7 @@ Source: kafka 4.4, ConsumerGroup.asDescribedGroup and
 ConsumerGroupMember.asConsumerGroupDescribeMember.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from coordinator_sim.coordinator.inspection import Description
@@ -17,6 +17,7 @@ from coordinator_sim.coordinator.runtime import (
     Runtime,
 )
 from coordinator_sim.kafka.orders.iteration_order import java_string_key
+from coordinator_sim.kafka.states import GroupProtocol
 from coordinator_sim.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeResponse,
@@ -72,6 +73,17 @@ def _assignment(runtime: Runtime, held: Mapping[bytes, Iterable[int]]) -> Assign
     )
 
 
+def _topics(group: DescribedGroup) -> Iterator[str]:
+    for member in group.members:
+        for assignment in (member.assignment, member.target_assignment):
+            yield from (each.topic_name for each in assignment.topic_partitions)
+
+
 CONSUMER_GROUPS: Final = Description(
-    ConsumerGroupDescribeResponse, DescribedGroup, ConsumerGroup, _fields
+    GroupProtocol.CONSUMER,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    ConsumerGroup,
+    _fields,
+    _topics,
 )

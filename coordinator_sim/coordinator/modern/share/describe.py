@@ -3,7 +3,7 @@
 Source: kafka 4.4, ShareGroup.asDescribedGroup and ShareGroupMember.asShareGroupDescribeMember.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from coordinator_sim.assignors.share_simple import SIMPLE_NAME
@@ -11,6 +11,7 @@ from coordinator_sim.coordinator.inspection import Description
 from coordinator_sim.coordinator.modern.share.group import ShareGroup, ShareGroupMember
 from coordinator_sim.coordinator.runtime import PartitionState, Runtime, partition_error
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.states import GroupProtocol
 from coordinator_sim.messages.share_group_describe import (
     Assignment,
     DescribedGroup,
@@ -65,6 +66,17 @@ def _member(runtime: Runtime, member: ShareGroupMember) -> Member:
     )
 
 
+def _topics(group: DescribedGroup) -> Iterator[str]:
+    for member in group.members:
+        yield from (each.topic_name for each in member.assignment.topic_partitions)
+
+
 SHARE_GROUPS: Final = Description(
-    ShareGroupDescribeResponse, DescribedGroup, ShareGroup, _fields, has_texts=True
+    GroupProtocol.SHARE,
+    ShareGroupDescribeResponse,
+    DescribedGroup,
+    ShareGroup,
+    _fields,
+    _topics,
+    has_texts=True,
 )
