@@ -4,11 +4,13 @@
 
 writes `coordinator_sim/messages/*.py`, one module per API and per family of records: a frozen
 struct for each request, response, key, value and part of them, with Kafka's names, types and
-defaults.
+defaults. The numbers of `coordinator_sim/kafka/api_keys.py` get those of new schemas.
 """
 
+import os
 import re
 import subprocess
+import sys
 import sysconfig
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -20,6 +22,7 @@ from coordinator_sim.messages import schema
 from coordinator_sim.messages.catalogue import structs_module
 
 FOLDER: Final = Path(__file__).parents[1] / "coordinator_sim" / "messages"
+API_KEYS: Final = FOLDER.parent / "kafka" / "api_keys.py"
 
 _NUMBER_TYPES: Final = {
     schema.Kind.BOOLEAN: "bool",
@@ -186,8 +189,25 @@ def written_modules() -> dict[str, list[str]]:
     return modules
 
 
+def with_all_numbers(text: str) -> str:
+    """Return the text of `API_KEYS` with the number of every API that has a schema."""
+    line = re.compile(r"^    ([A-Z_]+) = (\d+)\n", re.MULTILINE)
+    numbers = {int(number): name for name, number in line.findall(text)}
+    for name in schema.schema_names():
+        number = schema.api_schema(name).get("apiKey")
+        if number is not None:
+            numbers[number] = schema.snake_case(name).upper()
+    head, _, rest = text.partition(f"    {numbers[0]} = 0\n")
+    members = "".join(f"    {name} = {number}\n" for number, name in sorted(numbers.items()))
+    return f"{head}{members}{line.sub('', rest)}"
+
+
 def main() -> None:
-    """Write every module."""
+    """Write every module; a new number takes a new process, since schemas name their API."""
+    text = API_KEYS.read_text("utf-8")
+    if with_all_numbers(text) != text:
+        API_KEYS.write_text(with_all_numbers(text), "utf-8")
+        os.execv(sys.executable, [sys.executable, "-m", "tools.write_messages"])  # noqa: S606
     for module, names in written_modules().items():
         (FOLDER / f"{module}.py").write_text(formatted(module_text(module, names)), "utf-8")
 

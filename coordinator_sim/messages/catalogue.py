@@ -33,27 +33,9 @@ API_NAMES: Final[dict[ApiKey, str]] = {
 _APIS: Final = {name: api for api, name in API_NAMES.items()}
 
 
-SHARE_GROUP_APIS: Final = (
-    ApiKey.SHARE_GROUP_HEARTBEAT,
-    ApiKey.SHARE_GROUP_DESCRIBE,
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS,
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS,
-    ApiKey.SHARE_FETCH,
-    ApiKey.SHARE_ACKNOWLEDGE,
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE,
-    ApiKey.READ_SHARE_GROUP_STATE,
-    ApiKey.WRITE_SHARE_GROUP_STATE,
-    ApiKey.DELETE_SHARE_GROUP_STATE,
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
-)
+SHARE_GROUP_APIS: Final = tuple(api for api in ApiKey if "SHARE" in api.name)
 """The APIs of share groups, their partitions and their state."""
-DRAFTED_APIS: Final = (
-    *SHARE_GROUP_APIS,
-    ApiKey.STREAMS_GROUP_HEARTBEAT,
-    ApiKey.STREAMS_GROUP_DESCRIBE,
-    ApiKey.STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE,
-)
+DRAFTED_APIS: Final = tuple(api for api in ApiKey if "SHARE" in api.name or "STREAMS" in api.name)
 """The APIs of share and streams groups: releases up to 3.9 had drafts of some, or none of them."""
 CONTROL_APIS: Final = (
     ApiKey.LEADER_AND_ISR,
