@@ -17,7 +17,9 @@ def spark() -> Iterator["SparkSession"]:
     from coordinator_sim_reports.session import spark_session
 
     try:
-        with spark_session("local[1]", shuffle_partitions=1, adaptive=False, small=True) as session:
+        with spark_session(
+            "local[1]", shuffle_partitions=1, adaptive=False, small=True, brief=True
+        ) as session:
             yield session
     except MissingDependencyError as error:
         pytest.skip(str(error))
