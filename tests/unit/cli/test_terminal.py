@@ -53,7 +53,14 @@ def test_without_a_terminal_nothing_is_drawn(command: str, folder: Path) -> None
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("command", SPARK)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "demo",
+        "report",
+        *(pytest.param(each, marks=pytest.mark.nightly) for each in ("rollout", "sweep")),
+    ],
+)
 def test_spinner_of_spark_is_drawn_until_ctrl_c(command: str, folder: Path) -> None:
     """The spinner turns before and between steps; Ctrl-C leaves one line and a visible cursor."""
     step = "computed " if command == "report" else "starting Spark"
