@@ -1,5 +1,6 @@
 """Apache Kafka passes what a running endpoint is graded by."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Final
@@ -8,9 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from coordinator_sim_conformance.cli.main import app
-from coordinator_sim_conformance.real_kafka.kafka import Broker
+from coordinator_sim_conformance.real_kafka.kafka import BROKER_VERSION, OLD_BROKER_VERSION, Broker
 from coordinator_sim_conformance.running import Verdict
 from coordinator_sim_conformance.verdicts.results import read_result
+from tests.proxied import proxied, with_aiokafka, with_librdkafka
 
 pytestmark = pytest.mark.real_kafka
 
@@ -71,3 +73,48 @@ def test_peers_differ_by_known_deviations_alone(name: str) -> None:
     done = CliRunner().invoke(app, ["run", "--target", name])
 
     assert done.exit_code == 0, done.output
+
+
+# -- Random programs on real brokers and on the simulator, in wall time ------------------------
+
+
+SETTINGS: Final = {"group.min.session.timeout.ms": "100", "offsets.topic.num.partitions": "5"}
+
+
+@pytest.mark.parametrize(
+    ("version", "profile"),
+    [(BROKER_VERSION, "4.4"), pytest.param(OLD_BROKER_VERSION, "3.9", marks=pytest.mark.nightly)],
+)
+def test_kafka_answers_as_the_simulator_does(version: str, profile: str, tmp_path: Path) -> None:
+    """Fifteen hundred requests, in the profile that is nearest."""
+    with Broker(tmp_path / "broker", SETTINGS, version=version) as broker:
+        done = CliRunner().invoke(
+            app,
+            [
+                *("differ", "--reference", broker.bootstrap, "--operations", "1500"),
+                *("--out", str(tmp_path / "out")),
+            ],
+        )
+
+    assert done.exit_code == 0, done.output
+    assert f"{broker.bootstrap} as {profile}, seed 1: 15" in done.output
+    assert "left behind" not in done.output
+
+
+# -- The proxy never flags Apache Kafka, whatever real clients do ------------------------------
+
+
+@pytest.mark.parametrize(
+    "version", [BROKER_VERSION, pytest.param(OLD_BROKER_VERSION, marks=pytest.mark.nightly)]
+)
+def test_kafka_is_never_flagged(version: str, tmp_path: Path) -> None:
+    """Members of two client libraries join, bounce and commit; all of them stay behind it."""
+    with Broker(tmp_path / "broker", version=version) as broker, proxied(broker.bootstrap) as proxy:
+        asyncio.run(with_aiokafka(proxy.address))
+        with_librdkafka(proxy.address)
+        code, flags, counts = proxy.ended()
+
+    assert flags == [], flags
+    assert code == 0
+    assert counts["exchanges"] > 100
+    assert counts["groups"] == 2

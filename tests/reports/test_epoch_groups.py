@@ -1,13 +1,23 @@
 """Groups with epochs in the report: epochs, and who held what when."""
 
+from datetime import UTC
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from msgspec import to_builtins
+from msgspec.structs import replace
 
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
+from coordinator_sim.replay.causes import GroupStory, explain_group
+from coordinator_sim.replay.compare import figures
+from coordinator_sim.replay.course import Course
 from coordinator_sim.runs.ownership import dense_rows
 from coordinator_sim.runs.step_holdings import step_holdings
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.history import coordinator_events, group_lines
 from coordinator_sim.trace.schema import plain, rows_of
 from coordinator_sim_reports.transforms.moves import moves
 from coordinator_sim_reports.transforms.rebalances import generations, group_events, rebalances
@@ -150,3 +160,139 @@ def test_a_share_group_has_epochs_and_no_owners(frame: Frame) -> None:
         ("PARTITIONS_INITIALIZED", "server:simple"),
         ("MEMBER_JOINED", "server:simple"),
     ]
+
+
+# -- `explain`, `replay` and `report` give one trace one set of figures ------------------------
+
+
+REPO = Path(__file__).resolve().parents[2]
+SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
+EXAMPLE = REPO / "examples" / "broker-log" / "server.log"
+LOGS = [EXAMPLE, *sorted(SAMPLES.glob("*.log"))]
+
+Key = tuple[str, str]
+"""Trace and group."""
+
+
+def stories_of(trace: str, events: list[TraceEvent]) -> dict[Key, GroupStory]:
+    """What `explain` tells of each group of a trace that rebalances."""
+    told = list(coordinator_events(events, Source.BROKER_LOG))
+    stories = {
+        (trace, group_id): explain_group(group_id, lines, [])
+        for group_id, lines in group_lines(told).items()
+    }
+    return {key: story for key, story in stories.items() if story.rebalances}
+
+
+def reported(frame: Frame, traces: dict[str, list[TraceEvent]]) -> dict[Key, list[dict[str, Any]]]:
+    """What `report` has of each group, in order."""
+    rows = []
+    for name, events in traces.items():
+        info = RunInfo(
+            trace_id=name, source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
+        )
+        for ordinal, event in enumerate(events):
+            for row in rows_of(event, ordinal, info):
+                shown = {column: plain(getattr(row, column)) for column in row.__struct_fields__}
+                rows.append(shown | {"cluster_id": "c"})
+    found: dict[Key, list[dict[str, Any]]] = {}
+    table = rebalances(group_events(frame("events", rows)))
+    for row in table.orderBy("trace_id", "group_id", "rebalance_no").collect():
+        found.setdefault((row.trace_id, row.group_id), []).append(row.asDict())
+    return found
+
+
+def check(frame: Frame, traces: dict[str, list[TraceEvent]]) -> None:
+    """Every figure of `explain` is that of `report`, and the sums are those of `replay`."""
+    stories: dict[Key, GroupStory] = {}
+    for name, events in traces.items():
+        stories |= stories_of(name, events)
+    table = reported(frame, traces)
+    assert sorted(table) == sorted(stories)
+    for key, story in stories.items():
+        rows = table[key]
+        assert [
+            (r["outcome"], whole(r["join_ms"]), whole(r["sync_ms"]), whole(r["total_ms"]))
+            for r in rows
+        ] == [(e.outcome.value, e.join_ms, e.sync_ms, e.length_ms) for e in story.rebalances], key
+        assert [(r["followup"], r["chain_no"], r["is_exact"]) for r in rows] == [
+            (e.follows is not None, e.chain, e.is_exact) for e in story.rebalances
+        ], key
+        assert round(sum(r["total_ms"] or 0 for r in rows)) == story.rebalancing_ms
+        lines = group_lines(list(coordinator_events(traces[key[0]], Source.BROKER_LOG)))[key[1]]
+        if all(line.group_id is not None for line in lines):
+            summed = figures(lines, Course())
+            assert (summed.rebalances, summed.rebalancing_ms) == (len(rows), story.rebalancing_ms)
+
+
+def whole(duration_ms: float | None) -> int | None:
+    """Milliseconds as `explain` shows them."""
+    return None if duration_ms is None else int(duration_ms)
+
+
+def test_three_commands_agree_on_every_log(frame: Frame) -> None:
+    """The example of the repo, and real logs of 0.10 to 4.x where they are at hand."""
+    traces = {}
+    for path in LOGS:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            traces[path.name] = list(parse_broker_log(lines, source_ref=path.name, tz=UTC))
+    check(frame, traces)
+
+
+KINDS = (
+    *(Event.PREPARE_REBALANCE, Event.PREPARE_REBALANCE, Event.JOIN_COMPLETE, Event.SYNC_LEADER),
+    *(Event.GROUP_EMPTY, Event.GROUP_DEAD, Event.GROUP_UNLOADED, Event.UNLOAD_DONE),
+    *(Event.GROUP_LOADED, Event.MEMBER_FAILED, Event.HEARTBEAT),
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[TraceEvent]:
+    """Lines of two groups in any order that no coordinator would write, at any times."""
+    events = []
+    count = draw(st.integers(0, 25))
+    for seq in range(count):
+        kind = draw(st.sampled_from(KINDS))
+        event = TraceEvent(
+            event=kind,
+            ts_us=draw(st.integers(0, 60_000)) * 1_000,
+            seq=seq,
+            source_ref=draw(st.sampled_from(("a", "b"))),
+            offsets_partition=draw(st.sampled_from((7, 9, None))),
+        )
+        if kind is not Event.UNLOAD_DONE:
+            event = replace(
+                event,
+                group_id=draw(st.sampled_from(("g", "h"))),
+                generation=draw(st.integers(0, 3)),
+                incarnation=draw(st.sampled_from((0, 0, 0, 1))),
+                members=draw(st.sampled_from((None, 2))),
+            )
+        events.append(event)
+    return events
+
+
+@settings(
+    max_examples=3,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.large_base_example],
+)
+@given(drawn=st.lists(histories(), min_size=8, max_size=12))
+def test_three_commands_agree_on_any_lines(frame: Frame, drawn: list[list[TraceEvent]]) -> None:
+    """Lines that contradict each other, times that run back: still one set of figures."""
+    check(frame, {str(number): events for number, events in enumerate(drawn)})
+
+
+def test_rebalance_that_never_settles_is_counted_and_open(frame: Frame) -> None:
+    """The rebalance has a start, no length, and is never one of 0 ms."""
+    start = TraceEvent(event=Event.PREPARE_REBALANCE, ts_us=5_000_000, group_id="g", generation=4)
+    ((row,),) = reported(frame, {"t": [start]}).values()
+    assert (row["outcome"], row["start_us"], row["end_us"]) == ("OPEN", 5_000_000, None)
+    assert row["total_ms"] is None
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="no sample logs beside the repo")
+def test_sample_logs_are_among_them() -> None:
+    """The comparison above is worth something only with the real logs."""
+    assert len(LOGS) > 20

@@ -1,16 +1,16 @@
 """A client of a served cluster that speaks in fields by Kafka's names, without a socket."""
 
 from coordinator_sim.broker.cluster import Cluster
-from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
+from tests.unit.broker.frames_client import FramesClient
 
 START = 1_700_000_000_000
 
 
-class FieldsClient:
+class FieldsClient(FramesClient):
     """Asks one thing after the other, at instants of a clock that only `wait` moves.
 
     Args:
@@ -20,21 +20,9 @@ class FieldsClient:
     """
 
     def __init__(self, cluster: Cluster, broker_id: int = 1, number: int = 1) -> None:
+        super().__init__(cluster, broker_id, number)
         self.cluster = cluster
         self.now_ms = START
-        self.answered: list[bytes] = []
-        self.connection = Connection(
-            cluster,
-            broker_id,
-            number=number,
-            listener="PLAINTEXT",
-            client_host="/127.0.0.1",
-            output=self,
-        )
-
-    def write(self, data: bytes) -> None:
-        """Take an answer."""
-        self.answered.append(data[4:])
 
     def close(self, reason: str) -> None:
         """No test here loses its connection."""
@@ -43,12 +31,12 @@ class FieldsClient:
     def call(self, api: ApiKey, version: int, fields: Fields) -> Fields:
         """The answer to a request, waited for as long as the cluster has something to do."""
         self.begin(api, version, fields)
-        while not self.answered:
+        while not self.frames:
             if self.cluster.has_work:
                 self.cluster.work(Instants(self.now_ms, self.now_ms))
             else:
                 self._jump()
-        return read_response_frame(api, version, self.answered.pop())[1]
+        return read_response_frame(api, version, self.frames.pop())[1]
 
     def begin(self, api: ApiKey, version: int, fields: Fields) -> None:
         """Send a request without waiting for its answer."""

@@ -1,10 +1,12 @@
-"""A client of a served cluster that speaks in frames, without a socket."""
+"""Clients of a served cluster without a socket: of our messages, and of Kafka's field names."""
 
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.messages.codec.frames import decode_response, encode_request
+from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.messages.codec.frames import RequestHeader, decode_response, encode_request
 from coordinator_sim.messages.requests import Request, Response
+from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
 
 
 class FramesClient:
@@ -55,3 +57,15 @@ class FramesClient:
             request, version = self._sent[number]
             found.append(decode_response(request.api_key, version, frame, request=request))
         return found
+
+
+class DataClient(FramesClient):
+    """A connection whose requests are answered at once."""
+
+    def call(self, api: ApiKey, version: int, fields: Fields, at_ms: int = 1_000_000) -> Fields:
+        """The answer to a request."""
+        header = RequestHeader(
+            api_key=int(api), api_version=version, correlation_id=1, client_id="test"
+        )
+        self.connection.received(request_frame(header, fields), Instants(at_ms, at_ms))
+        return read_response_frame(api, version, self.frames.pop())[1]

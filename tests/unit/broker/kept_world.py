@@ -15,8 +15,8 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.server.kept_cluster import KeptCluster
 from coordinator_sim_conformance.field_frames import Fields
 from tests.faulty_files import FaultyFiles
-from tests.unit.broker.data_client import DataClient
 from tests.unit.broker.data_world import batch_of, partition_of
+from tests.unit.broker.frames_client import DataClient
 
 _DEFAULT_FACTOR_SINCE = 4
 """CreateTopics has -1 for the broker's replication factor from this version on."""

@@ -7,7 +7,7 @@ from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim_conformance.field_frames import Fields
-from tests.unit.broker.data_client import DataClient
+from tests.unit.broker.frames_client import DataClient
 
 TOPIC, GROUP = 2, 3
 LITERAL, PREFIXED = 3, 4

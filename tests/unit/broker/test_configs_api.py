@@ -17,7 +17,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, PROFILES, profile_named
 from coordinator_sim.server.properties import with_properties
 from coordinator_sim_conformance.field_frames import Fields
-from tests.unit.broker.data_client import DataClient
+from tests.unit.broker.frames_client import DataClient
 
 TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32
 SESSION = "consumer.session.timeout.ms"

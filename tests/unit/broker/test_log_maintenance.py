@@ -155,8 +155,8 @@ def test_the_first_turn_is_an_interval_after_the_beginning() -> None:
     assert world.log().log_start_offset == 0
 
 
-def test_the_cleaner_works_in_steps() -> None:
-    """A compacted topic loses what was superseded, a step at each deadline of the present."""
+def superseded() -> World:
+    """A compacted topic of several segments, most of whose records are superseded."""
     world = World()
     world.set_topic(
         cleanup_policy="compact", internal_segment_bytes="1000", min_cleanable_dirty_ratio="0.1"
@@ -164,6 +164,12 @@ def test_the_cleaner_works_in_steps() -> None:
     world.upkeep.expire(Instants(NOW_MS, NOW_MS))
     for _ in range(60):
         world.send()
+    return world
+
+
+def test_the_cleaner_works_in_steps() -> None:
+    """A compacted topic loses what was superseded, a step at each deadline of the present."""
+    world = superseded()
     size = world.log().size_bytes
     assert world.run_until(NOW_MS + FIVE_MINUTES_MS) > 1
     assert world.log().size_bytes < size / 2
@@ -183,13 +189,7 @@ def test_the_cleaner_can_be_turned_off() -> None:
 
 def test_a_log_that_cannot_be_cleaned_is_told_once() -> None:
     """A damaged batch stays as it is, and so does the log; nobody resigns."""
-    world = World()
-    world.set_topic(
-        cleanup_policy="compact", internal_segment_bytes="1000", min_cleanable_dirty_ratio="0.1"
-    )
-    world.upkeep.expire(Instants(NOW_MS, NOW_MS))
-    for _ in range(60):
-        world.send()
+    world = superseded()
     batches = world.log()._store._segments[0].batches  # type: ignore[attr-defined]
     batches[0] = batches[0][:-60] + b"\x7f" * 60
     size = world.log().size_bytes
@@ -203,13 +203,7 @@ def test_a_log_that_cannot_be_cleaned_is_told_once() -> None:
 
 def test_only_one_slice_is_done_at_a_time() -> None:
     """A turn finds out which logs are to be cleaned; none of them is touched in it."""
-    world = World()
-    world.set_topic(
-        cleanup_policy="compact", internal_segment_bytes="1000", min_cleanable_dirty_ratio="0.1"
-    )
-    world.upkeep.expire(Instants(NOW_MS, NOW_MS))
-    for _ in range(60):
-        world.send()
+    world = superseded()
     size = world.log().size_bytes
     world.upkeep.next_group_deadline_ms()
     turn_ms = NOW_MS + FIVE_MINUTES_MS

@@ -11,7 +11,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim_conformance.field_frames import Fields
-from tests.unit.broker.data_client import DataClient
+from tests.unit.broker.frames_client import DataClient
 
 REFUSED = Path(__file__).with_name("refused_topics.jsonl")
 """Topics, and the error and words with which each is refused."""

@@ -13,7 +13,7 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim_conformance.field_frames import Fields
-from tests.unit.broker.data_client import DataClient
+from tests.unit.broker.frames_client import DataClient
 
 REFUSED = Path(__file__).with_name("refused_zookeeper_topics.jsonl")
 """Topics, and the error and words with which a broker of 2.8 refuses each."""

@@ -5,12 +5,22 @@ Answers that no other port is given stand here, too.
 
 from typing import TypeVar
 
+from msgspec import Struct
+
+from coordinator_sim.assignors.registry import make_consumer_assignor
+from coordinator_sim.clients.client_traits import ClientTraits
 from coordinator_sim.clients.consumer_coordinator import ConsumerCoordinator
 from coordinator_sim.clients.contract import ClientPort
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.join_group import JoinGroupResponseMember
 from coordinator_sim.messages.requests import Request
-from coordinator_sim_conformance.client_cases.bench import MEMBER, ConsumerBench, PortBench
+from coordinator_sim_conformance.client_cases.bench import (
+    BROKER,
+    MEMBER,
+    Bench,
+    ConsumerBench,
+    PortBench,
+)
 
 P0 = TopicPartition("t", 0)
 P1 = TopicPartition("t", 1)
@@ -65,6 +75,38 @@ class ModelBench(PolledBench[ConsumerCoordinator], ConsumerBench):
     def commits(self) -> dict[int, str | None]:
         """Errors of the commits that have ended, by their token."""
         return {each.token: each.error for each in self.committed}
+
+
+class Model(Struct):
+    """Benches of one client's model, as a consumer of a topic of two partitions."""
+
+    port: type[ConsumerCoordinator]
+    traits: ClientTraits
+
+    def made(self, assignor: str = "range", **settings: str) -> ModelBench:
+        """A consumer that has not polled yet; franz-go's backoffs are without jitter."""
+        config = {key.replace("_", "."): value for key, value in settings.items()}
+        port = self.port(
+            self.traits.config_from(config),
+            client_id="c",
+            group_id="g",
+            topics=("t",),
+            assignors=[make_consumer_assignor(assignor)],
+            bootstrap=(BROKER,),
+        )
+        return ModelBench(Bench(), port, topics={"t": 2})
+
+    def polled(self, assignor: str = "range", **settings: str) -> ModelBench:
+        """A consumer in its first poll."""
+        bench = self.made(assignor, **settings)
+        bench.poll()
+        return bench
+
+    def settled(self, assignor: str = "range", **settings: str) -> ModelBench:
+        """A consumer that has joined as a follower and owns both partitions."""
+        bench = self.made(assignor, **settings)
+        bench.settle(P0, P1, protocol_name=assignor)
+        return bench
 
 
 def members(*metadata: bytes) -> tuple[JoinGroupResponseMember, ...]:

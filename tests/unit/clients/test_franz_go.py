@@ -3,7 +3,6 @@
 import pytest
 
 from coordinator_sim.assignors.contract import AssignmentFailed
-from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.client_traits import FRANZ_GO
 from coordinator_sim.clients.effects import CallbackKind, RunCallback
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, TIMEOUT
@@ -19,41 +18,16 @@ from coordinator_sim.messages.metadata import MetadataRequest
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
 from coordinator_sim.messages.requests import Request
 from coordinator_sim.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from coordinator_sim_conformance.client_cases.bench import BROKER, COORDINATOR, MEMBER, Bench
-from tests.unit.clients.model_bench import P0, P1, ModelBench, members
+from coordinator_sim_conformance.client_cases.bench import BROKER, COORDINATOR, MEMBER
+from tests.unit.clients.model_bench import P0, P1, Model, ModelBench, members
 
 STICKY = "cooperative-sticky"
 REVOKED, LOST = CallbackKind.PARTITIONS_REVOKED, CallbackKind.PARTITIONS_LOST
 REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
 UNKNOWN = ErrorCode.UNKNOWN_MEMBER_ID
 LOADS = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-
-
-def make(assignor: str = "range", **settings: str) -> ModelBench:
-    """A franz-go consumer that has not started yet; backoffs without jitter."""
-    port = FranzGoConsumer(
-        FRANZ_GO.config_from({key.replace("_", "."): value for key, value in settings.items()}),
-        client_id="c",
-        group_id="g",
-        topics=("t",),
-        assignors=[make_consumer_assignor(assignor)],
-        bootstrap=(BROKER,),
-    )
-    return ModelBench(Bench(), port, topics={"t": 2})
-
-
-def polled(assignor: str = "range", **settings: str) -> ModelBench:
-    """A consumer in its first poll."""
-    bench = make(assignor, **settings)
-    bench.poll()
-    return bench
-
-
-def settled(assignor: str = "range", **settings: str) -> ModelBench:
-    """A consumer that has joined as a follower and owns both partitions."""
-    bench = make(assignor, **settings)
-    bench.settle(P0, P1, protocol_name=assignor)
-    return bench
+_MODEL = Model(FranzGoConsumer, FRANZ_GO)
+make, polled, settled = _MODEL.made, _MODEL.polled, _MODEL.settled
 
 
 def subscription(*topics: str) -> bytes:

@@ -33,6 +33,18 @@ def _stable(**settings: object) -> bench.ConsumerBench:
     return consumer
 
 
+def _rejoining() -> bench.ConsumerBench:
+    """A cooperative member with both partitions, between JoinGroup and SyncGroup of a rebalance."""
+    consumer = bench.Bench().consumer(assignors=["cooperative-sticky"])
+    consumer.poll()
+    consumer.join(protocol_name="cooperative-sticky")
+    consumer.assign(T0, T1)
+    consumer.run(3_000)
+    consumer.beat(ErrorCode.REBALANCE_IN_PROGRESS)
+    consumer.join(generation_id=2, protocol_name="cooperative-sticky")
+    return consumer
+
+
 def _lose_broker(consumer: bench.ConsumerBench) -> None:
     """Every connection breaks, and none opens again."""
     consumer.automatic.discard(Connect)
@@ -526,13 +538,7 @@ def test_heartbeat_off_the_grid_waits_for_the_next_look() -> None:
 
 def test_generation_reset_during_revocation_leaves_the_assignor_out() -> None:
     """After a generation reset the next callback is the listener's, not the assignor's."""
-    consumer = bench.Bench().consumer(assignors=["cooperative-sticky"])
-    consumer.poll()
-    consumer.join(protocol_name="cooperative-sticky")
-    consumer.assign(T0, T1)
-    consumer.run(3_000)
-    consumer.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-    consumer.join(generation_id=2, protocol_name="cooperative-sticky")
+    consumer = _rejoining()
     consumer.automatic.discard(RunCallback)
     consumer.assign(T0)
     consumer.run(6_000)
@@ -546,13 +552,7 @@ def test_generation_reset_during_revocation_leaves_the_assignor_out() -> None:
 
 def test_wakeup_raised_by_a_revocation_in_the_join_is_thrown() -> None:
     """The next poll goes on with the same assignment."""
-    consumer = bench.Bench().consumer(assignors=["cooperative-sticky"])
-    consumer.poll()
-    consumer.join(protocol_name="cooperative-sticky")
-    consumer.assign(T0, T1)
-    consumer.run(3_000)
-    consumer.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-    consumer.join(generation_id=2, protocol_name="cooperative-sticky")
+    consumer = _rejoining()
     consumer.outcomes = {CallbackKind.PARTITIONS_REVOKED: "WakeupException"}
     consumer.assign(T0)
     assert consumer.returned == ["WakeupException"]
@@ -564,13 +564,7 @@ def test_wakeup_raised_by_a_revocation_in_the_join_is_thrown() -> None:
 
 def test_error_of_a_revocation_is_thrown_after_the_assignment() -> None:
     """Both callbacks run, then the poll raises."""
-    consumer = bench.Bench().consumer(assignors=["cooperative-sticky"])
-    consumer.poll()
-    consumer.join(protocol_name="cooperative-sticky")
-    consumer.assign(T0, T1)
-    consumer.run(3_000)
-    consumer.beat(ErrorCode.REBALANCE_IN_PROGRESS)
-    consumer.join(generation_id=2, protocol_name="cooperative-sticky")
+    consumer = _rejoining()
     consumer.outcomes = {CallbackKind.PARTITIONS_REVOKED: "IllegalStateException"}
     consumer.assign(T0)
 

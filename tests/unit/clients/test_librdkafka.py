@@ -3,7 +3,6 @@
 import pytest
 
 from coordinator_sim.assignors.contract import AssignmentFailed
-from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.client_traits import LIBRDKAFKA
 from coordinator_sim.clients.effects import CallbackKind, RunCallback
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, FENCED_INSTANCE_ID, WAKEUP
@@ -30,40 +29,14 @@ from coordinator_sim_conformance.client_cases.bench import (
     GROUP,
     LEADER,
     MEMBER,
-    Bench,
 )
-from tests.unit.clients.model_bench import P0, P1, ModelBench, members
+from tests.unit.clients.model_bench import P0, P1, Model, ModelBench, members
 
 STICKY = "cooperative-sticky"
 REVOKED, LOST = CallbackKind.PARTITIONS_REVOKED, CallbackKind.PARTITIONS_LOST
 ASSIGNED = CallbackKind.PARTITIONS_ASSIGNED
-
-
-def make(assignor: str = "range", **settings: str) -> ModelBench:
-    """A librdkafka consumer that has not polled yet."""
-    port = LibrdkafkaConsumer(
-        LIBRDKAFKA.config_from({key.replace("_", "."): value for key, value in settings.items()}),
-        client_id="c",
-        group_id="g",
-        topics=("t",),
-        assignors=[make_consumer_assignor(assignor)],
-        bootstrap=(BROKER,),
-    )
-    return ModelBench(Bench(), port, topics={"t": 2})
-
-
-def polled(assignor: str = "range", **settings: str) -> ModelBench:
-    """A consumer in its first poll."""
-    bench = make(assignor, **settings)
-    bench.poll()
-    return bench
-
-
-def settled(assignor: str = "range", **settings: str) -> ModelBench:
-    """A consumer that has joined as a follower and owns both partitions."""
-    bench = make(assignor, **settings)
-    bench.settle(P0, P1, protocol_name=assignor)
-    return bench
+_MODEL = Model(LibrdkafkaConsumer, LIBRDKAFKA)
+make, polled, settled = _MODEL.made, _MODEL.polled, _MODEL.settled
 
 
 def state_of(bench: ModelBench) -> JoinState:

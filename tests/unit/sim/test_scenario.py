@@ -1,17 +1,23 @@
 import json
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import msgspec
 import pytest
 
 from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.sim.scenario import (
     AddConnector,
     ConnectGroupSpec,
     ConsumerGroupSpec,
     ConsumerSpec,
+    FailOffsetsReads,
     Happening,
+    MoveCoordinator,
     NetworkSpec,
     PartitionNetwork,
     RestartMember,
@@ -29,6 +35,10 @@ from coordinator_sim.sim.scenario import (
     with_assignor,
     with_settings,
 )
+from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.checkers import check_all
+from coordinator_sim_conformance.scenario_timing import circumstances_of
+from tests.simulated import events_of, scenario_of
 
 IMPOSSIBLE = Path(__file__).with_name("impossible_happenings.jsonl")
 """Happenings that the scenario below cannot have, and the pattern of their refusals."""
@@ -280,3 +290,166 @@ def test_calm_begins_after_the_last_effect() -> None:
     )
 
     assert scenario.calm_from_ms() == 17_000
+
+
+# -- Brokers whose files of the offsets topic cannot be read -----------------------------------
+
+
+COORDINATOR = 1
+"""The broker that leads the offsets partition of `g`."""
+
+
+def run(*happenings: Happening, brokers: int = 3) -> list[TraceEvent]:
+    """The events of a minute of a consumer that commits every five seconds."""
+    scenario = scenario_of(
+        name="unreadable",
+        duration_ms=60_000,
+        brokers=brokers,
+        topics=(TopicSpec(name="orders", partitions=2),),
+        groups=(
+            ConsumerGroupSpec(group_id="g", topics=("orders",), members=(ConsumerSpec(name="a"),)),
+        ),
+        happenings=happenings,
+    )
+    events = events_of(scenario)
+    assert not check_all(events, circumstances_of(scenario)).violations
+    return list(events)
+
+
+def faults(events: Sequence[TraceEvent]) -> list[tuple[int, str | None]]:
+    """What happened to brokers, in ms."""
+    return [
+        (e.ts_us // 1_000, e.reason_text)
+        for e in events
+        if e.event is Event.FAULT and e.broker_id is not None
+    ]
+
+
+def unreadable(broker: int, for_ms: int = 15_000, prefix: str = "__consumer_offsets") -> Happening:
+    """The fault, from 20 s on."""
+    return FailOffsetsReads(at_ms=20_000, broker=broker, for_ms=for_ms, prefix=prefix)
+
+
+def test_a_commit_that_followers_cannot_fetch_halts_its_coordinator() -> None:
+    """Nobody answers it; the member commits again at the coordinator that is elected."""
+    events = run(unreadable(COORDINATOR))
+
+    (halted, fenced, back) = faults(events)
+    assert halted[1] == "LogDirectoryFailed"
+    assert 20_000 < halted[0] < 25_000
+    assert fenced == (halted[0] + 1_000, "BrokerFenced")
+    assert back == (35_000, "BrokerRestarted")
+    committed = [
+        e for e in events if e.event is Event.OFFSET_COMMIT and e.ts_us >= halted[0] * 1_000
+    ]
+    assert {e.broker_id for e in committed} == {2}
+    assert committed[0].ts_us >= fenced[0] * 1_000
+    assert not any(e.error_code for e in committed)
+
+
+def test_a_generation_that_followers_cannot_fetch_is_lost() -> None:
+    """The leader's assignment reaches nobody; the member joins anew where the group was loaded."""
+    events = run(RestartMember(at_ms=19_000, member="a", down_ms=1_500), unreadable(COORDINATOR))
+
+    before, after = (e for e in events if e.event is Event.GROUP_STABLE)
+    (loaded,) = (e for e in events if e.event is Event.GROUP_LOADED)
+    assert (before.broker_id, loaded.broker_id, after.broker_id) == (1, 2, 2)
+    assert loaded.generation == 2  # the group was stored as empty when the member left
+    assert after.generation == 3
+    assert len([e for e in events if e.event is Event.JOIN_COMPLETE and e.generation == 3]) == 2
+
+
+def test_a_partition_that_cannot_be_loaded_halts_its_new_leader() -> None:
+    """It leads for no instant; the old leader is elected again, or another one."""
+    events = run(unreadable(2), MoveCoordinator(at_ms=21_000, group_id="g", to_broker=2))
+
+    assert [what for _, what in faults(events)] == [
+        "LogDirectoryFailed",
+        "BrokerFenced",
+        "BrokerRestarted",
+    ]
+    (loaded,) = (e for e in events if e.event is Event.GROUP_LOADED)
+    assert loaded.broker_id not in (None, 2)
+
+
+def test_what_nobody_reads_does_not_fail() -> None:
+    """Without a follower nothing is fetched, and nothing is loaded; nor is another folder read."""
+    other = f"__consumer_offsets-{(partition_for('g', 50) + 1) % 50}"
+
+    assert faults(run(unreadable(1), brokers=1)) == []
+    assert faults(run(unreadable(COORDINATOR, prefix=other))) == []
+    assert faults(run(unreadable(COORDINATOR, for_ms=100))) == []
+
+
+# -- The work of checking a scenario grows with the scenario: members and happenings, together -
+
+
+WORKLOAD = "org.apache.kafka.trogdor.workload.ConsumeBenchSpec"
+PROCESS_STOP = "org.apache.kafka.trogdor.fault.ProcessStopFaultSpec"
+WORLD: dict[str, Any] = {
+    "name": "growing",
+    "title": "A growing world",
+    "story": "As many happenings as members.",
+    "duration_ms": 60_000,
+    "topics": [{"name": "t", "partitions": 2}],
+}
+
+
+def restarts(count: int) -> dict[str, Any]:
+    """Every member restarts with settings of its own."""
+    members = [{"name": f"c{number}"} for number in range(count)]
+    group = {"type": "consumer", "group_id": "g", "topics": ["t"], "members": members}
+    happenings = [
+        {
+            "kind": "RestartMember",
+            "at_ms": number,
+            "member": f"c{number}",
+            "down_ms": 5,
+            "settings": {"session.timeout.ms": str(10_000 + number)},
+        }
+        for number in range(count)
+    ]
+    return {**WORLD, "groups": [group], "happenings": happenings}
+
+
+def stopped_workloads(count: int) -> dict[str, Any]:
+    """A workload on every node, and a task that stops it."""
+    tasks: list[dict[str, Any]] = []
+    for number in range(count):
+        times = {"startMs": number, "durationMs": 1_000}
+        workload = {"consumerNode": f"n{number}", "consumerGroup": "g", "activeTopics": ["t"]}
+        stop = {"nodeNames": [f"n{number}"], "javaProcessName": "ConsumeBenchSpec"}
+        tasks += [
+            {"id": f"w{number}", "spec": {"class": WORKLOAD, **times, **workload}},
+            {"id": f"s{number}", "spec": {"class": PROCESS_STOP, **times, **stop}},
+        ]
+    return {**WORLD, "tasks": tasks}
+
+
+def lines_run(text: bytes) -> int:
+    """The lines of code that reading a scenario runs, each turn of a loop counted."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _value: object) -> Callable[..., Any]:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        scenario_from_json(text)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("world", [restarts, stopped_workloads])
+def test_twice_the_members_and_happenings_are_twice_the_work(
+    world: Callable[[int], dict[str, Any]],
+) -> None:
+    """No happening looks at all members."""
+    texts = [msgspec.json.encode(world(count)) for count in (50, 100, 200)]
+    lines_run(texts[0])  # What is compiled at first use is not counted.
+    small, middle, large = map(lines_run, texts)
+    assert large - middle < 2.2 * (middle - small)

@@ -14,7 +14,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.server.control.views import group_count, group_summaries, group_view
 from coordinator_sim_conformance.field_frames import Fields
-from tests.unit.broker.data_client import DataClient
+from tests.unit.broker.frames_client import DataClient
 from tests.unit.broker.kept_world import KeptWorld
 
 NOW = Instants(1_000_000, 1_000_000)

@@ -15,7 +15,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import PROFILES
 from coordinator_sim.messages.catalogue import newest_version
 from coordinator_sim_conformance.field_frames import Fields
-from tests.unit.broker.data_client import DataClient
+from tests.unit.broker.frames_client import DataClient
 from tests.unit.broker.kept_world import KeptWorld
 
 START_MS = 1_000_000

@@ -94,9 +94,9 @@ def test_produce_over_its_quota_is_answered_at_once_and_mutes_the_connection() -
 
     client.begin(ApiKey.METADATA, 12, {"topics": []})
     client.wait(throttle_ms - 1)
-    assert client.answered == []
+    assert client.frames == []
     client.wait(1)
-    assert len(client.answered) == 1
+    assert len(client.frames) == 1
 
 
 def test_another_connection_of_a_muted_client_is_muted_only_by_its_own_request() -> None:
@@ -116,11 +116,11 @@ def test_throttle_time_that_ends_while_the_broker_is_paused_starts_no_request() 
     client.begin(ApiKey.METADATA, 12, {"topics": []})
     cluster.operations.pause(1, NOW)
     client.wait(2 * throttle_ms)
-    assert client.answered == []
+    assert client.frames == []
     later = Instants(client.now_ms, client.now_ms)
     cluster.operations.resume(1, later)
     client.connection.resume(later)
-    assert len(client.answered) == 1
+    assert len(client.frames) == 1
 
 
 def test_produce_without_acknowledgement_mutes_without_an_answer() -> None:
@@ -128,9 +128,9 @@ def test_produce_without_acknowledgement_mutes_without_an_answer() -> None:
     client = FieldsClient(cluster_of({"producer_byte_rate": 100.0}))
     client.begin(ApiKey.PRODUCE, PRODUCE_VERSION, produce(acks=0))
     client.begin(ApiKey.METADATA, 12, {"topics": []})
-    assert client.answered == []
+    assert client.frames == []
     client.wait(1_100)
-    assert len(client.answered) == 1
+    assert len(client.frames) == 1
 
 
 def test_fetch_of_a_client_with_a_produce_quota_is_not_throttled() -> None:
