@@ -283,23 +283,25 @@ def test_markers_take_what_they_are_about_by_name_too(run_pytest: RunPytest) -> 
     assert code == 0, output
 
 
-@pytest.mark.parametrize(
-    ("marker", "told"),
-    [
-        ("kafka_brokers(brokers=3)", "kafka_brokers: missing a required argument: 'count'; use"),
-        ("kafka_brokers(1, 2)", "kafka_brokers: too many positional arguments; use"),
-        ("kafka_brokers('two')", "kafka_brokers: 'two' is no whole number; use 3"),
-        ("kafka_settings(num=7)", "kafka_settings: missing a required argument: 'settings'; use"),
-        ("kafka_settings(7)", "kafka_settings: 7 is no dictionary; use"),
-        ("kafka_profile()", "kafka_profile: missing a required argument: 'version'; use"),
-        ("kafka_faults(rule={})", "kafka_faults: got an unexpected keyword argument 'rule'; use"),
-    ],
-)
-def test_markers_refuse_what_they_do_not_know(
-    run_pytest: RunPytest, marker: str, told: str
-) -> None:
+REFUSED = {
+    "kafka_brokers(brokers=3)": "kafka_brokers: missing a required argument: 'count'; use",
+    "kafka_brokers(1, 2)": "kafka_brokers: too many positional arguments; use",
+    "kafka_brokers('two')": "kafka_brokers: 'two' is no whole number; use 3",
+    "kafka_settings(num=7)": "kafka_settings: missing a required argument: 'settings'; use",
+    "kafka_settings(7)": "kafka_settings: 7 is no dictionary; use",
+    "kafka_profile()": "kafka_profile: missing a required argument: 'version'; use",
+    "kafka_faults(rule={})": "kafka_faults: got an unexpected keyword argument 'rule'; use",
+}
+
+
+def test_markers_refuse_what_they_do_not_know(run_pytest: RunPytest) -> None:
     """Instead of ignoring it, in a line that says what the marker takes."""
-    head = f"import pytest\n\n@pytest.mark.{marker}\n"
-    code, output = run_pytest(head + "def test_of_it(virtual_kafka):\n    pass\n")
+    source = "import pytest\n" + "".join(
+        f"\n@pytest.mark.{marker}\ndef test_of_{number}(virtual_kafka):\n    pass\n"
+        for number, marker in enumerate(REFUSED)
+    )
+    code, output = run_pytest(source)
     assert code == 1
-    assert f"@pytest.mark.{told}" in output, output
+    assert f"{len(REFUSED)} errors" in output, output
+    for told in REFUSED.values():
+        assert f"@pytest.mark.{told}" in output, output
