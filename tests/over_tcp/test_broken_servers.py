@@ -37,7 +37,7 @@ NO_BROKER: Final = ("--area", "VERSION", "--area", "FRAME")
 
 def failures_of(fault: str, directory: Path, *options: str) -> dict[str, dict[str, Any]]:
     """The endings that did not pass, by case, of a server with that fault."""
-    program = ("tests.over_tcp.broken_server", fault)
+    program = ("-m", "tests.over_tcp.broken_server", fault)
     with serving(directory, *FRIENDLY, program=program) as bootstrap:
         _, result = graded(bootstrap, *options)
     assert len(by_verdict(result, "passed")) > 3 * len(by_verdict(result, "failed"))

@@ -1,11 +1,7 @@
 """Random programs on a running server and on the simulator, and what a broken server leaves."""
 
 import json
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +11,6 @@ from typer.testing import CliRunner
 from coordinator_sim_conformance.cli.main import app
 from tests.over_tcp.test_endpoint import FRIENDLY, serving
 
-LIMIT_S: Final = 30
 BROKEN: Final = """
 import sys
 from coordinator_sim_conformance.museum.breaking import install
@@ -25,24 +20,6 @@ from coordinator_sim.cli.main import main
 main()
 """
 """`coordinator-sim` with a fault of the museum in it."""
-
-
-@contextmanager
-def serving_broken(directory: Path, exhibit: str) -> Iterator[str]:
-    """A server with a fault, in a process of its own; its address."""
-    ready, log = directory / "ready", directory / "log"
-    command = [
-        *(sys.executable, "-c", BROKEN, exhibit, "serve", "--no-control", "--port", "0"),
-        *("--ready-file", str(ready)),
-        *(word for setting in FRIENDLY[:2] for word in ("--set", setting)),
-    ]
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
-        deadline = time.monotonic() + LIMIT_S
-        while not ready.exists():
-            assert time.monotonic() < deadline, log.read_text(encoding="utf-8")
-            time.sleep(0.05)
-        yield json.loads(ready.read_text(encoding="utf-8"))["bootstrap"]
-        process.terminate()
 
 
 def differ(*words: str) -> tuple[int, str]:
@@ -72,7 +49,8 @@ def test_a_broken_server_is_found_and_made_small(correct: str, tmp_path: Path) -
     """One request is left of the program, in five forms; the script tells both servers apart."""
     out = tmp_path / "out"
     script = out / "script.jsonl"
-    with serving_broken(tmp_path, "KAFKA-7824") as broken:
+    program = ("-c", BROKEN, "KAFKA-7824", "serve")
+    with serving(tmp_path, *FRIENDLY[:2], program=program) as broken:
         found, output = differ(
             *("--reference", broken, "--operations", "60", "--program-steps", "10"),
             *("--out", str(out)),

@@ -36,13 +36,13 @@ FRIENDLY: Final = (
 def serving(
     directory: Path,
     *settings: str,
-    program: tuple[str, ...] = ("coordinator_sim", "serve"),
+    program: tuple[str, ...] = ("-m", "coordinator_sim", "serve"),
     config: Path | None = None,
 ) -> Iterator[str]:
     """A server in a process of its own, on the wall clock; its address."""
     ready, log = directory / "ready", directory / "log"
     command = [
-        *(sys.executable, "-m", *program, "--no-control", "--port", "0"),
+        *(sys.executable, *program, "--no-control", "--port", "0"),
         *("--ready-file", str(ready)),
         *(word for setting in settings for word in ("--set", setting)),
         *(() if config is None else ("--config", str(config))),
@@ -158,7 +158,7 @@ def test_case_under_which_an_endpoint_crashes_or_hangs_says_so(
     monkeypatch.setattr("coordinator_sim_conformance.wire.links._TIMEOUT_S", 2.0)
     monkeypatch.setattr("coordinator_sim_conformance.targets.foreign.SIDE_BY_SIDE", 1)
     cases = {case.case_id: case for case in all_cases()}
-    crashing = ("tests.over_tcp.crashing_server", "serve")
+    crashing = ("-m", "tests.over_tcp.crashing_server", "serve")
     with serving(tmp_path, *FRIENDLY, program=crashing) as bootstrap:
         endpoint = Endpoint(addresses_of(bootstrap), Security())
         first, second = play_on(endpoint, [cases[case_id], cases["HB-002"]], "4.4")

@@ -22,9 +22,20 @@ from coordinator_sim.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from coordinator_sim.messages.requests import Request
-from coordinator_sim_conformance.client_cases.bench import COORDINATOR, GROUP, Bench
+from coordinator_sim_conformance.client_cases.bench import COORDINATOR, GROUP, Bench, ConsumerBench
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def _looking(**settings: object) -> ConsumerBench:
+    """A consumer of partition 0 that has lost its coordinator and asks who it is."""
+    consumer = Bench().consumer(**settings)
+    consumer.idle()
+    consumer.automatic.discard(FindCoordinatorRequest)
+    consumer.run(3_000)
+    consumer.beat(ErrorCode.NOT_COORDINATOR)
+    consumer.run(3_100)
+    return consumer
 
 
 @pytest.mark.parametrize(
@@ -447,12 +458,7 @@ def test_empty_sync_commit_of_a_fenced_member_fails() -> None:
 
 def test_async_commit_throws_what_the_thread_met() -> None:
     """A lookup of the heartbeat thread that failed for good is thrown by a commit as by a poll."""
-    consumer = Bench().consumer()
-    consumer.idle()
-    consumer.automatic.discard(FindCoordinatorRequest)
-    consumer.run(3_000)
-    consumer.beat(ErrorCode.NOT_COORDINATOR)
-    consumer.run(3_100)
+    consumer = _looking()
     consumer.do(consumer.port.on_disconnected(1, 3_100, "SaslAuthenticationException"))
     consumer.run(3_250)
     consumer.commit({T0: 5}, sync=False)
@@ -476,12 +482,7 @@ def test_async_commit_meets_the_lookup_that_failed_before() -> None:
         (ErrorCode.GROUP_AUTHORIZATION_FAILED, ["GroupAuthorizationException"]),
         (ErrorCode.COORDINATOR_NOT_AVAILABLE, []),
     ):
-        consumer = Bench().consumer()
-        consumer.idle()
-        consumer.automatic.discard(FindCoordinatorRequest)
-        consumer.run(3_000)
-        consumer.beat(ErrorCode.NOT_COORDINATOR)
-        consumer.run(3_100)
+        consumer = _looking()
         consumer.find(error)
         consumer.commit({T0: 5}, sync=False)
 
@@ -491,12 +492,7 @@ def test_async_commit_meets_the_lookup_that_failed_before() -> None:
 
 def test_close_waits_for_commits_that_wait_for_a_coordinator() -> None:
     """The commits are sent to the coordinator that is found, before the member leaves."""
-    consumer = Bench().consumer()
-    consumer.idle()
-    consumer.automatic.discard(FindCoordinatorRequest)
-    consumer.run(3_000)
-    consumer.beat(ErrorCode.NOT_COORDINATOR)
-    consumer.run(3_100)
+    consumer = _looking()
     consumer.commit({T0: 5}, sync=False)
     consumer.do(consumer.port.close(3_100, 30_000))
     assert consumer.sent(OffsetCommitRequest) == []
@@ -511,12 +507,7 @@ def test_close_waits_for_commits_that_wait_for_a_coordinator() -> None:
 
 def test_close_goes_on_where_a_lookup_fails_for_good() -> None:
     """The callbacks of leaving run; there is nobody to tell."""
-    consumer = Bench().consumer(enable_auto_commit=True)
-    consumer.idle()
-    consumer.automatic.discard(FindCoordinatorRequest)
-    consumer.run(3_000)
-    consumer.beat(ErrorCode.NOT_COORDINATOR)
-    consumer.run(3_100)
+    consumer = _looking(enable_auto_commit=True)
     consumer.do(consumer.port.close(3_100, 30_000))
     consumer.find(ErrorCode.GROUP_AUTHORIZATION_FAILED)
 

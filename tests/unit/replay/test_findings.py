@@ -451,34 +451,11 @@ def test_costs_add_up_whatever_happens(scenario: Scenario, seed: int) -> None:
         assert (row.sums.stopped_s or 0) * 1e6 <= life_us
 
 
-def cost_at(number: int, start_ms: int) -> RebalanceCost:
-    """A rebalance that began then."""
-    return RebalanceCost(
-        number=number,
-        start_ms=start_ms,
-        length_us=1_000,
-        trigger="joined",
-        client="a",
-        root=number,
-        confidence=1.0,
-        initial_ms=0,
-        dead_ms=0,
-        slow_ms=0,
-        restart="",
-        deploy=0,
-        members=1,
-        outcome=RebalanceOutcome.STABLE,
-        is_follow_up=False,
-        protocol_name=None,
-        line="event 1",
-    )
-
-
 @given(pauses=st.lists(st.integers(0, STORM_MS // 3), max_size=30))
 def test_a_storm_is_what_its_definition_says(pauses: list[int]) -> None:
     """A rebalance is in a storm exactly where it is one of five in a row within five minutes."""
     starts = [sum(pauses[:place]) for place in range(len(pauses) + 1)]
-    costs = [cost_at(number, at_ms) for number, at_ms in enumerate(starts, 1)]
+    costs = [cost(number, start_ms=at_ms) for number, at_ms in enumerate(starts, 1)]
     stormy = [each.number for storm in storms_of(costs) for each in storm]
     windows = [costs[first : first + STORM_COUNT] for first in range(len(costs))]
     expected = {
