@@ -42,8 +42,6 @@ class HttpGuard:
         ConfigError: the host is not the loopback one, and there is no token.
     """
 
-    __slots__ = ("_hosts", "_token")
-
     def __init__(self, host: str, token: str = "", *, server: str) -> None:
         if not token and host not in LOOPBACK:
             raise ConfigError(

@@ -224,8 +224,6 @@ def _is_over(tenancy: Tenancy, event: TraceEvent) -> bool:
 class Instances:
     """Which member had which instance id last, to name replaced members."""
 
-    __slots__ = ("_member_of",)
-
     def __init__(self) -> None:
         self._member_of: dict[str, str] = {}
 

@@ -36,8 +36,6 @@ _CLEANUP_POLICY: Final = "cleanup.policy"
 class _Topic:
     """A topic of one or more partitions; records go to the first by default."""
 
-    __slots__ = ("configs", "is_held", "partitions", "read_to", "records")
-
     def __init__(self, partitions: int, configs: dict[str, str]) -> None:
         self.partitions = partitions
         self.configs = configs
@@ -63,8 +61,6 @@ class TopicBench:
         fenced: Transactional ids whose producer another process has taken since.
         threads: All threads that run here.
     """
-
-    __slots__ = ("_logs", "_topics", "asked", "failures", "fenced", "held", "outbox", "threads")
 
     def __init__(self) -> None:
         self.outbox = Outbox()

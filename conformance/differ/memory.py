@@ -90,35 +90,6 @@ class Memory:
         seed: Seed of all draws.
     """
 
-    __slots__ = (
-        "always_has_protocols",
-        "consumers",
-        "ends",
-        "epoch",
-        "fetchable",
-        "focus",
-        "groups",
-        "has_static_members",
-        "is_held",
-        "is_lingering",
-        "is_orderly",
-        "is_patient",
-        "is_settled",
-        "leaves_alone",
-        "longest_metadata",
-        "number",
-        "owns_nameless_group",
-        "partitions",
-        "plans",
-        "random",
-        "reference",
-        "resigned",
-        "shares",
-        "streams",
-        "topic_count",
-        "topics",
-    )
-
     def __init__(self, reference: Reference, seed: int) -> None:
         self.reference = reference
         self.random = Random(seed)  # noqa: S311 - draws programs, guards nothing

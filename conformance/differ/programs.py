@@ -360,18 +360,6 @@ class Program:
         world: The type of its groups, by the names in `WORLDS`.
     """
 
-    __slots__ = (
-        "_asked",
-        "_calls",
-        "_events",
-        "_is_rough",
-        "_left_out",
-        "_memory",
-        "_requests",
-        "_world",
-        "seed",
-    )
-
     def __init__(
         self,
         reference: Reference,

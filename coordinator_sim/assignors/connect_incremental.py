@@ -28,19 +28,6 @@ class IncrementalConnectAssignor:
             0 reassigns at once.
     """
 
-    __slots__ = (
-        "_candidates",
-        "_delay_ms",
-        "_max_delay_ms",
-        "_previous_assignment",
-        "_previous_generation_id",
-        "_previous_members",
-        "_previous_revocation",
-        "_revoked_in_previous",
-        "_scheduled_rebalance_ms",
-        "_successive_revoking_count",
-    )
-
     def __init__(self, scheduled_rebalance_max_delay_ms: int) -> None:
         self._max_delay_ms = scheduled_rebalance_max_delay_ms
         self._previous_assignment = Work()

@@ -17,8 +17,6 @@ class _Pair(NamedTuple):
 class PartitionMovements:
     """Partitions that moved, with their original and present owners."""
 
-    __slots__ = ("_by_topic", "_pair_of")
-
     def __init__(self) -> None:
         self._by_topic: dict[str, dict[_Pair, JavaHashSet[TopicPartition]]] = {}
         self._pair_of: dict[TopicPartition, _Pair] = {}

@@ -37,18 +37,6 @@ class _Loads:
     Source: UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer.
     """
 
-    __slots__ = (
-        "_counts",
-        "_least_end",
-        "_least_pointer",
-        "_members",
-        "_most_end",
-        "_most_pointer",
-        "_most_start",
-        "least_level",
-        "most_level",
-    )
-
     def __init__(self, subscribers: Sequence[int], counts: list[int]) -> None:
         self._counts = counts
         self._members = sorted(subscribers, key=lambda number: (counts[number], number))
@@ -208,8 +196,6 @@ class ServerUniformAssignor:
             the others to a later member, who may hold it; so from 4.0 on. False: the first members
             get it, whatever they hold, as in 3.9.
     """
-
-    __slots__ = ("_yields_extra",)
 
     def __init__(self, *, yields_extra: bool = False) -> None:
         self._yields_extra = yields_extra

@@ -123,8 +123,6 @@ class Sharing:
         new: What those members have that were changed, by their place.
     """
 
-    __slots__ = ("_old", "new")
-
     def __init__(self, old: Sequence[Held]) -> None:
         self._old = old
         self.new: dict[int, Held] = {}
@@ -153,8 +151,6 @@ class Dealing:
     Args:
         unfilled: The places of members with too little, in the order of their set.
     """
-
-    __slots__ = ("_has_given", "_turns", "_unfilled")
 
     def __init__(self, unfilled: Iterable[int]) -> None:
         self._unfilled = dict.fromkeys(unfilled)

@@ -199,20 +199,6 @@ def _new_places() -> JavaHashSet[_Place]:
 class _Alike:
     """Computes an assignment of a group whose members all subscribe to equal topics."""
 
-    __slots__ = (
-        "_counts",
-        "_members",
-        "_of_member",
-        "_of_place",
-        "_old",
-        "_overfilled",
-        "_sharing",
-        "_subscribed",
-        "_unfilled",
-        "_wanted",
-        "_work",
-    )
-
     def __init__(
         self, members: list[share_contract.ShareMember], topics: share_contract.ShareTopics
     ) -> None:

@@ -223,8 +223,6 @@ class _LoadOrder:
     Source: AbstractStickyAssignor.SubscriptionComparator over a TreeSet.
     """
 
-    __slots__ = ("_entries",)
-
     def __init__(self) -> None:
         self._entries: list[tuple[int, bytes, str]] = []
 
@@ -575,8 +573,6 @@ class _StickyEngine:
         read_member_data: Reads the owned partitions from a subscription.
     """
 
-    __slots__ = ("_max_generation", "_read_member_data")
-
     def __init__(self, read_member_data: Callable[[Subscription], user_data.MemberData]) -> None:
         self._read_member_data = read_member_data
         self._max_generation = user_data.DEFAULT_GENERATION
@@ -609,8 +605,6 @@ class _StickyEngine:
 
 class StickyAssignor:
     """Kafka's `sticky`: eager; owned partitions travel in the user data."""
-
-    __slots__ = ("_engine", "_generation_id", "_partitions")
 
     def __init__(self) -> None:
         self._engine = _StickyEngine(_sticky_member_data)
@@ -651,8 +645,6 @@ class StickyAssignor:
 
 class CooperativeStickyAssignor:
     """Kafka's `cooperative-sticky`: a partition that moves has no owner for one round."""
-
-    __slots__ = ("_engine", "_generation_id")
 
     def __init__(self) -> None:
         self._engine = _StickyEngine(_cooperative_member_data)

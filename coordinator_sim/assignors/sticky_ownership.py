@@ -104,8 +104,6 @@ class Racks:
     Source: AbstractStickyAssignor.RackInfo.
     """
 
-    __slots__ = ("_local_members", "_partition_racks", "rack_of")
-
     def __init__(self, topics: Topics, members: Sequence[AssignorMember]) -> None:
         rack_of = member_racks(members)
         racks: dict[TopicPartition, frozenset[str]] = {}

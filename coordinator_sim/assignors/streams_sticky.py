@@ -163,8 +163,6 @@ class _Process:
 class _Quota:
     """The most tasks a member may have while others have fewer; shrinks as members fill up."""
 
-    __slots__ = ("_members", "_tasks", "share")
-
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks, self._members = tasks, members
         self.share = _shared(tasks, members)

@@ -27,8 +27,6 @@ class RunningBrokers:
         stopped: Called with the id of a broker whose process has ended.
     """
 
-    __slots__ = ("_start_counts", "frozen", "living", "started", "stopped")
-
     def __init__(self) -> None:
         self.living: dict[int, None] = {}
         self.frozen: dict[int, None] = {}
@@ -102,8 +100,6 @@ class Hosting(Generic[C]):
         leaders: The leader of each partition, as its coordinator knows it.
     """
 
-    __slots__ = ("_start_counts", "brokers", "coordinators", "leaders")
-
     def __init__(self, brokers: RunningBrokers) -> None:
         self.brokers = brokers
         self._start_counts: dict[int, int] = {}
@@ -175,8 +171,6 @@ class FollowingHosting(Hosting[C]):
         make: Makes the coordinator of a broker, without partitions, when it is first needed.
         followed: Called when a change of the metadata has been followed.
     """
-
-    __slots__ = ("_followed", "_image", "_make", "_seen_version", "_topic")
 
     def __init__(
         self,

@@ -64,8 +64,6 @@ class Operations:
         slow_appends: Lets appends complete late.
     """
 
-    __slots__ = ("_cluster", "_groups", "_losses", "_status", "election_delay_ms", "slow_appends")
-
     def __init__(self, cluster: ClusterParts, groups: GroupCoordinators) -> None:
         self._cluster = cluster
         self._groups = groups

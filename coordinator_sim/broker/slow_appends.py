@@ -53,8 +53,6 @@ class SlowAppends:
         groups: The group coordinators.
     """
 
-    __slots__ = ("_cluster", "_delays", "_groups", "_late", "_request_ms")
-
     def __init__(self, cluster: ClusterParts, groups: GroupCoordinators) -> None:
         self._cluster = cluster
         self._groups = groups

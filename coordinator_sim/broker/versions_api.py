@@ -47,8 +47,6 @@ class VersionsApi:
         cluster_id: Id of the cluster.
     """
 
-    __slots__ = ("_cluster_id", "_features", "_image", "ranges")
-
     def __init__(
         self, ranges: Ranges, features: OfferedFeatures, image: MetadataImage, *, cluster_id: str
     ) -> None:

@@ -64,25 +64,6 @@ class FileStore:
         sync_always: Whether every append is on disk when it returns.
     """
 
-    __slots__ = (
-        "_aborted",
-        "_bases",
-        "_epochs",
-        "_open_files",
-        "_segments",
-        "_settings",
-        "_snapshots",
-        "_unflushed_since_ms",
-        "expects_snapshot",
-        "flushed_offset",
-        "folder",
-        "hooks",
-        "is_closed",
-        "learns_epochs",
-        "log_start_offset",
-        "sync_always",
-    )
-
     def __init__(
         self,
         folder: str,

@@ -174,8 +174,6 @@ class OpenFiles:
         limit: Largest number of open descriptors.
     """
 
-    __slots__ = ("_fds", "_limit", "files")
-
     def __init__(self, files: Files, limit: int = OPEN_FILES) -> None:
         self.files = files
         self._limit = limit

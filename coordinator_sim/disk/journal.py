@@ -79,20 +79,6 @@ class Journal(Generic[T]):
         difference: What is missing of the extent known to `read`; None when nothing is.
     """
 
-    __slots__ = (
-        "_crc",
-        "_decoder",
-        "_encoder",
-        "_fd",
-        "_files",
-        "_path",
-        "_rewritten",
-        "_size",
-        "_sync",
-        "damage",
-        "difference",
-    )
-
     def __init__(
         self, path: str, decoder: msgspec.msgpack.Decoder[T], files: Files, *, sync: bool = False
     ) -> None:

@@ -42,27 +42,6 @@ class SegmentFile:
         settings: Settings of index entries and of rolling.
     """
 
-    __slots__ = (
-        "_followed",
-        "_is_torn",
-        "_max_offset",
-        "_offsets",
-        "_open_files",
-        "_since_entry",
-        "_times",
-        "base_offset",
-        "created_ms",
-        "first_timestamp_ms",
-        "is_active",
-        "is_unsynced",
-        "max_timestamp_ms",
-        "next_offset",
-        "path",
-        "settings",
-        "size_bytes",
-        "stem",
-    )
-
     def __init__(
         self, open_files: OpenFiles, folder: str, base_offset: int, settings: SegmentSettings
     ) -> None:

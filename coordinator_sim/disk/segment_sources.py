@@ -23,8 +23,6 @@ class SegmentFile:
         OSError: The file cannot be opened.
     """
 
-    __slots__ = ("_file", "size")
-
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb", buffering=0)
         self.size = self._file.seek(0, 2)

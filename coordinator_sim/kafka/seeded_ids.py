@@ -17,8 +17,6 @@ class SeededIds:
         seed: Any signed 64-bit number.
     """
 
-    __slots__ = ("_scripted", "_state")
-
     def __init__(self, seed: int = 0) -> None:
         self._state = seed & _MASK
         self._scripted: deque[str] = deque()

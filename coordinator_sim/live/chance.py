@@ -6,8 +6,6 @@ import secrets
 class SystemChance:
     """The system's random numbers, as a port's jitter."""
 
-    __slots__ = ()
-
     def draw(self, site: str, key: str, n: int) -> int:  # noqa: ARG002 - the Jitter protocol's names
         """Return a random number in [0, n)."""
         return secrets.randbelow(n)

@@ -65,8 +65,6 @@ class ListenerTls:
         listener: Name of the listener.
     """
 
-    __slots__ = ("_rules", "context")
-
     def __init__(self, configs: Configs, listener: str) -> None:
         self.context = _context(configs, listener)
         rules = configs.listener_value(listener, "ssl.principal.mapping.rules")

@@ -57,18 +57,6 @@ class KeptCluster:
         OSError: something cannot be read or repaired.
     """
 
-    __slots__ = (
-        "_directory",
-        "_inventory_due_ms",
-        "_journal",
-        "_late",
-        "_scheduler",
-        "_seen_ms",
-        "image",
-        "storage_failed",
-        "trouble",
-    )
-
     def __init__(self, directory: LogDirectory) -> None:
         self._directory = directory
         self._late: list[Change] = []

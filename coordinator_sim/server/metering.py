@@ -21,8 +21,6 @@ class ApiMeter:
             before; the last one counts requests above all bounds.
     """
 
-    __slots__ = ("buckets", "count", "seconds")
-
     def __init__(self) -> None:
         self.count = 0
         self.seconds = 0.0
@@ -44,8 +42,6 @@ class Meter:
         received_bytes: Bytes of requests, without length prefixes.
         sent_bytes: Bytes of answers, without length prefixes.
     """
-
-    __slots__ = ("apis", "connection_count", "received_bytes", "sent_bytes")
 
     def __init__(self) -> None:
         self.apis: dict[int, ApiMeter] = {}
@@ -71,8 +67,6 @@ class MeteredConnection(Connection):
     Attributes:
         meter: Meter of the server.
     """
-
-    __slots__ = ("_api", "_since", "meter")
 
     meter: Meter
 

@@ -63,8 +63,6 @@ class PcapTap:
         OSError: the file cannot be written; the error names it.
     """
 
-    __slots__ = ("_file", "_flows", "_has_failed", "_now_ns", "_path")
-
     def __init__(
         self,
         path: Path,

@@ -81,8 +81,6 @@ class WallClock:
         monotonic: Seconds that only grow, such as an event loop's `time`.
     """
 
-    __slots__ = ("_ahead_ms", "_wall")
-
     name: Final = "wall"
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
@@ -114,8 +112,6 @@ class ScaledClock:
     Raises:
         ConfigError: the factor is out of these bounds.
     """
-
-    __slots__ = ("_group_start_ms", "_ratio", "_start_ms", "_wall", "factor")
 
     def __init__(self, wall: WallMs, factor: float) -> None:
         if not SLOWEST <= factor <= FASTEST:
@@ -171,8 +167,6 @@ class VirtualClock:
     Args:
         auto: Whether it jumps to the next deadline by itself when nothing else happens.
     """
-
-    __slots__ = ("_group_ms", "_wall", "auto")
 
     def __init__(self, wall: WallMs, *, auto: bool = False) -> None:
         self._wall = wall
@@ -279,8 +273,6 @@ class Advance:
         is_called_off: Whether the clock is to stay where it is.
     """
 
-    __slots__ = ("from_ms", "is_called_off", "target_ms")
-
     def __init__(self, from_ms: int, target_ms: int) -> None:
         self.from_ms = from_ms
         self.target_ms = target_ms
@@ -298,21 +290,6 @@ class Timekeeper:
         clock: Tells the time.
         under_way: The advance of the clock that is under way; None where none is.
     """
-
-    __slots__ = (
-        "_alarm",
-        "_alarm_at",
-        "_armed_for",
-        "_cluster",
-        "_failure",
-        "_jump",
-        "_loop",
-        "_paused_until",
-        "_quiet_ms",
-        "_quiet_since",
-        "clock",
-        "under_way",
-    )
 
     def __init__(self, cluster: Timed, clock: Clock, quiet_ms: int = AUTO_QUIET_MS) -> None:
         self.clock = clock

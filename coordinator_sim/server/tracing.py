@@ -110,8 +110,6 @@ class LaterFile:
         file: The file, unbuffered.
     """
 
-    __slots__ = ("_behind", "_file", "_gathered")
-
     def __init__(self, behind: WriteBehind, file: BinaryIO) -> None:
         self._behind = behind
         self._file = file
@@ -218,8 +216,6 @@ class Tracing:
     Attributes:
         changed: Called when a recording begins or ends.
     """
-
-    __slots__ = ("_info", "_last", "_recording", "_scratch", "changed")
 
     def __init__(self, info: Callable[[], RunInfo], scratch: Callable[[], Path]) -> None:
         self._info = info

@@ -70,8 +70,6 @@ class Microseconds(Protocol):
 class MemorySocket:
     """Stand-in for a socket in `get_extra_info("socket")` and `Server.sockets`: addresses only."""
 
-    __slots__ = ("_here", "_there")
-
     def __init__(self, here: Address, there: Address | None = None) -> None:
         self._here = here
         self._there = there

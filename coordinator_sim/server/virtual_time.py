@@ -172,8 +172,6 @@ class NotAwaited(CoordinatorSimError):
 class LoopClock:
     """A clock whose group and wall time are both a virtual loop's."""
 
-    __slots__ = ("_loop", "_start_ms")
-
     name: Final = "virtual loop"
 
     def __init__(self, loop: VirtualLoop, start_ms: int) -> None:

@@ -30,8 +30,6 @@ class TraceDigest:
     A SHA-256 cannot be put aside: one that was saved goes on from a line with its digest so far.
     """
 
-    __slots__ = ("_buffer", "_encoder", "_hash", "count")
-
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
         self._buffer = bytearray()

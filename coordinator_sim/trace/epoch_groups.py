@@ -92,19 +92,6 @@ class EpochGroupStory:
     that each subtopology of a streams group reads.
     """
 
-    __slots__ = (
-        "_changed",
-        "_reconciled",
-        "_was_settled",
-        "group_type",
-        "members",
-        "said",
-        "sources",
-        "target_epoch",
-        "targets",
-        "topic_names",
-    )
-
     group_type: str
     said: EpochValue | None
     target_epoch: int

@@ -27,8 +27,6 @@ def numbered(event: TraceEvent, position: int) -> TraceEvent:
 class MemoryRecorder:
     """Keeps every event in memory: for tests, stories and short runs."""
 
-    __slots__ = ("events",)
-
     def __init__(self) -> None:
         self.events: list[TraceEvent] = []
         """The numbered events, in emission order."""
@@ -45,8 +43,6 @@ class MemoryRecorder:
 
 class NullRecorder:
     """Keeps no events."""
-
-    __slots__ = ()
 
     def record(self, event: TraceEvent) -> None:
         """Drop the event."""

@@ -73,8 +73,6 @@ def reading_us(event: TraceEvent) -> int:
 class _Starting:
     """A start in progress."""
 
-    __slots__ = ("began_us", "client_id", "last_us", "member_ids", "phases")
-
     def __init__(self, client_id: str, began_us: int) -> None:
         self.client_id = client_id
         self.began_us = self.last_us = began_us

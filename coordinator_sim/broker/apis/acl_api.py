@@ -147,8 +147,6 @@ class AclApi:
         cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_cluster",)
-
     def __init__(self, cluster: ClusterParts) -> None:
         self._cluster = cluster
 

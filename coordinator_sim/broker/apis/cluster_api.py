@@ -145,8 +145,6 @@ class ClusterApi:
         cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_cluster",)
-
     def __init__(self, cluster: ClusterParts) -> None:
         self._cluster = cluster
 

@@ -103,8 +103,6 @@ class ConfigsApi:
         cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_cluster",)
-
     def __init__(self, cluster: ClusterParts) -> None:
         self._cluster = cluster
 

@@ -66,8 +66,6 @@ class ControlApi:
         cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_cluster", "_controller_epochs", "_leader_epochs")
-
     def __init__(self, cluster: ClusterParts) -> None:
         self._cluster = cluster
         self._controller_epochs: dict[int, int] = {}

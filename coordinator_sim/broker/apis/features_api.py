@@ -42,8 +42,6 @@ class FeaturesApi:
         cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_cluster", "_disabled", "_supported")
-
     def __init__(self, cluster: ClusterParts) -> None:
         self._cluster = cluster
         profile = cluster.settings.profile

@@ -48,8 +48,6 @@ class MetadataApi:
         cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_cluster", "_partitions")
-
     def __init__(self, cluster: ClusterParts) -> None:
         self._cluster = cluster
         self._partitions = PartitionEntries(cluster)

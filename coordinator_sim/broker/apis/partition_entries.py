@@ -35,8 +35,6 @@ class PartitionEntries:
         cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_cluster", "_image_version", "_kept")
-
     def __init__(self, cluster: ClusterParts) -> None:
         self._cluster = cluster
         self._image_version = -1

@@ -73,8 +73,6 @@ class QuotasApi:
         cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_cluster",)
-
     def __init__(self, cluster: ClusterParts) -> None:
         self._cluster = cluster
 

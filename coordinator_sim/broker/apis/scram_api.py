@@ -52,8 +52,6 @@ class ScramApi:
         cluster: The parts of the cluster.
     """
 
-    __slots__ = ("_cluster",)
-
     def __init__(self, cluster: ClusterParts) -> None:
         self._cluster = cluster
 

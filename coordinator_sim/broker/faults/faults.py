@@ -198,8 +198,6 @@ class FaultState(Struct, frozen=True, kw_only=True):
 
 
 class _Rule:
-    __slots__ = ("api", "fault", "fault_id", "fitting", "hits")
-
     def __init__(self, fault_id: int, fault: Fault) -> None:
         self.fault_id = fault_id
         self.fault = fault
@@ -250,8 +248,6 @@ class Faults:
     Args:
         chance: Draws for rules with a probability.
     """
-
-    __slots__ = ("_chance", "_last_id", "_rules", "check", "heard", "role_of")
 
     def __init__(self, chance: Chance) -> None:
         self._chance = chance

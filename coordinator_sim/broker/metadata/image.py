@@ -34,8 +34,6 @@ class Topics:
             at most until the first topic is put.
     """
 
-    __slots__ = ("_by_name", "_names", "is_open")
-
     def __init__(self, *, is_open: bool = False) -> None:
         self.is_open = is_open
         self._by_name: dict[str, Topic] = {}

@@ -29,8 +29,6 @@ class Leadership:
         shutting_down: Living brokers that are to lead nothing more, until they come back.
     """
 
-    __slots__ = ("_change", "_cluster_events", "_image", "is_living", "shutting_down")
-
     def __init__(
         self,
         image: MetadataImage,

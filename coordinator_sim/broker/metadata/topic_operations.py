@@ -49,8 +49,6 @@ class TopicOperations:
         catalogue: The topics as the group coordinators see them.
     """
 
-    __slots__ = ("_change", "_cluster_events", "_image", "_living", "_settings", "catalogue")
-
     def __init__(
         self,
         settings: ClusterSettings,

@@ -61,8 +61,6 @@ class ZooKeeperOffsets:
         write: Sets a node's data durably; may raise OSError. None puts it into `nodes`.
     """
 
-    __slots__ = ("_metadata_limit", "_nodes", "_write")
-
     def __init__(
         self,
         metadata_limit: int,

@@ -44,8 +44,6 @@ class QuotaLimits:
             configured with; None for none.
     """
 
-    __slots__ = ("_key", "_kind", "_levels", "_quotas", "_static_default")
-
     def __init__(
         self,
         key: str,
@@ -152,8 +150,6 @@ class Sensors(Generic[M]):
         measure: Makes the measure of a new client.
     """
 
-    __slots__ = ("_by_client", "_measure", "_swept_ms", "limits", "windows")
-
     def __init__(self, limits: QuotaLimits, windows: Windows, measure: type[M]) -> None:
         self.limits = limits
         self.windows = windows
@@ -201,8 +197,6 @@ class ClientQuotaManager:
         windows: The windows of the broker.
     """
 
-    __slots__ = ("_sensors",)
-
     def __init__(self, limits: QuotaLimits, windows: Windows) -> None:
         self._sensors = Sensors(limits, windows, Rate)
 
@@ -247,8 +241,6 @@ class ControllerMutationQuota:
         is_strict: Whether a mutation is refused while tokens are missing; else the client is only
             muted. Versions of requests that know THROTTLING_QUOTA_EXCEEDED are strict.
     """
-
-    __slots__ = ("_bound", "_bucket", "_is_strict", "_recorded_ms", "_throttle_time_ms")
 
     def __init__(self, bucket: TokenBucket | None, bound: float, *, is_strict: bool) -> None:
         self._bucket = bucket

@@ -53,8 +53,6 @@ class Rate:
         windows: The windows.
     """
 
-    __slots__ = ("_current", "_samples", "_windows")
-
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
         self._samples: list[_Sample] = []
@@ -129,8 +127,6 @@ class TokenBucket:
     Args:
         windows: The windows.
     """
-
-    __slots__ = ("_tokens", "_updated_ms", "_windows")
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows

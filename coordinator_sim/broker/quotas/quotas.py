@@ -79,20 +79,6 @@ class Quotas:
             that a quota of request time throttles nobody.
     """
 
-    __slots__ = (
-        "_address_limits",
-        "_configs",
-        "_is_stale",
-        "_limits",
-        "_managers",
-        "_mutations",
-        "_place_of",
-        "_present",
-        "_profile",
-        "is_on",
-        "work_ns",
-    )
-
     def __init__(
         self,
         profile: Profile,

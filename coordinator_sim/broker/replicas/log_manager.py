@@ -53,8 +53,6 @@ class LogManager:
         changed: (topic, partition): a log was opened, or may have got other settings.
     """
 
-    __slots__ = ("_config_of", "_image", "_kept", "_new_store", "changed")
-
     def __init__(self, image: MetadataImage, new_store: NewStore, config_of: ConfigOf) -> None:
         self._image = image
         self._new_store = new_store
@@ -180,18 +178,6 @@ class LogMaintenance:
         trouble: Called with one line for a log that cannot be cleaned.
         scheduler: Calls `expire` in time.
     """
-
-    __slots__ = (
-        "_configs",
-        "_due_ms",
-        "_logs",
-        "_scheduler",
-        "_seen_ms",
-        "_storage_failed",
-        "_trouble",
-        "_unfinished",
-        "_waiting",
-    )
 
     def __init__(
         self,

@@ -65,17 +65,6 @@ class ReplicaManager:
         before_append: Called before a producer's records are appended; normally None.
     """
 
-    __slots__ = (
-        "_endpoint",
-        "_find_log",
-        "_storage_failed",
-        "_wanted_in_sync",
-        "append_failure",
-        "before_append",
-        "image",
-        "trouble",
-    )
-
     def __init__(
         self,
         image: MetadataImage,

@@ -33,8 +33,6 @@ class StateTopic:
             watermark.
     """
 
-    __slots__ = ("_is_slowed", "_logs", "_topic", "_touched")
-
     def __init__(
         self,
         topic: str,

@@ -53,8 +53,6 @@ def answered(response: Response) -> EdgeResult:
 class Access:
     """Asks an authorizer about the sender of a request; without one all is allowed."""
 
-    __slots__ = ("authorizer",)
-
     def __init__(self, authorizer: Authorizer | None) -> None:
         self.authorizer = authorizer
 

@@ -156,8 +156,6 @@ class AclAuthorizer:
             rule.
     """
 
-    __slots__ = ("_acls", "_allow_if_no_acl", "_super_users")
-
     def __init__(
         self,
         acls: Iterable[Acl],

@@ -103,8 +103,6 @@ class PrincipalRules:
         ConfigError: a rule has a wrong syntax.
     """
 
-    __slots__ = ("_rules",)
-
     def __init__(self, text: str) -> None:
         self._rules: list[_Rule] = []
         rest = text.strip()

@@ -45,17 +45,6 @@ class ImageAuthorizer:
         allow_if_no_acl: `allow.everyone.if.no.acl.found`.
     """
 
-    __slots__ = (
-        "_allow_if_no_acl",
-        "_decided",
-        "_image",
-        "_named",
-        "_prefix_lengths",
-        "_prefixed",
-        "_super_users",
-        "_version",
-    )
-
     def __init__(
         self,
         image: MetadataImage,

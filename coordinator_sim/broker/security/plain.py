@@ -23,8 +23,6 @@ class PlainUsers:
         passwords: Passwords by user name.
     """
 
-    __slots__ = ("_passwords",)
-
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = dict(passwords)
 
@@ -59,8 +57,6 @@ class PlainServer:
     Args:
         users: The users that may log in.
     """
-
-    __slots__ = ("_users",)
 
     def __init__(self, users: PlainUsers) -> None:
         self._users = users

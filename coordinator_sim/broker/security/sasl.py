@@ -30,8 +30,6 @@ from coordinator_sim.messages.sasl_handshake import SaslHandshakeRequest, SaslHa
 class SaslApi:
     """Refuses both APIs: they come too late, or on a listener without SASL."""
 
-    __slots__ = ()
-
     def handlers(self) -> Handlers:
         """Handlers of SaslHandshake and SaslAuthenticate."""
         return {
@@ -158,20 +156,6 @@ class Authentication:
     Attributes:
         principal: Principal of the client, for example `User:alice`; anonymous until known.
     """
-
-    __slots__ = (
-        "_again",
-        "_began_ms",
-        "_begin",
-        "_exchange",
-        "_expires_ms",
-        "_has_headers",
-        "_mechanism",
-        "_settings",
-        "_state",
-        "_versions",
-        "principal",
-    )
 
     def __init__(
         self,

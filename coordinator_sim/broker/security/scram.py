@@ -100,8 +100,6 @@ class ScramServer:
         nonce: The server's part of the nonce, without comma.
     """
 
-    __slots__ = ("_find", "_first", "_mechanism", "_nonce", "_said", "_verifier")
-
     def __init__(
         self, mechanism: ScramMechanism, find: Callable[[str], ScramSet | None], nonce: str
     ) -> None:

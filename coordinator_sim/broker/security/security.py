@@ -57,8 +57,6 @@ class Security:
         draw_bytes: Draws the given number of bytes, for nonces and salts.
     """
 
-    __slots__ = ("_configs", "_draw_bytes", "_image", "_users")
-
     def __init__(
         self,
         configs: Configs,

@@ -92,8 +92,6 @@ def _keeps_state(configs: Configs) -> bool:
 class _Topics:
     """The cluster's topics, by id; implements `KnownTopics`."""
 
-    __slots__ = ("_image",)
-
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
 
@@ -114,8 +112,6 @@ class ShareCoordination:
         hosting: The coordinators.
         persister: How share partitions and group coordinators ask them.
     """
-
-    __slots__ = ("_cluster", "_log", "hosting", "persister")
 
     def __init__(self, cluster: ClusterParts, draw: Callable[[], float]) -> None:
         self._cluster = cluster

@@ -48,8 +48,6 @@ class PeriodicJobs:
         log: What is cut short.
     """
 
-    __slots__ = ("_armed", "_config", "_generation", "_is_enabled", "_log", "_pruned", "_runtime")
-
     def __init__(
         self, config: ShareCoordinatorConfig, runtime: ShareCoordinatorRuntime, log: StateLog
     ) -> None:
@@ -184,8 +182,6 @@ def _last_redundant(shard: ShareCoordinatorShard) -> tuple[Records, int | None]:
 
 class _Countdown:
     """Calls back once so many things are done, and all of them were begun."""
-
-    __slots__ = ("_has_begun", "_then", "left")
 
     def __init__(self, left: int, then: Callable[[], None]) -> None:
         self.left = left

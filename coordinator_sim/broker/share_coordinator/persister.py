@@ -88,8 +88,6 @@ class StatePersister:
         draw: Gives a number from 0 up to, and without, 1.
     """
 
-    __slots__ = ("_cluster", "_draw", "_due_ms", "_failed_at", "_hosting", "_image")
-
     def __init__(
         self,
         hosting: FollowingHosting[ShareCoordinator],

@@ -100,8 +100,6 @@ class ShareCoordinatorRuntime(CoordinatorRuntime[ShareCoordinatorShard]):
         idle: Called when no event is left; None for nobody.
     """
 
-    __slots__ = ("_config", "_log", "_topics", "idle", "wake_by")
-
     def __init__(
         self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics, wake_by: WakeBy
     ) -> None:

@@ -136,8 +136,6 @@ class ShareCoordinator:
         jobs: What it does every few minutes.
     """
 
-    __slots__ = ("_config", "_is_active", "jobs", "runtime")
-
     def __init__(
         self, config: ShareCoordinatorConfig, log: StateLog, topics: KnownTopics, wake_by: WakeBy
     ) -> None:

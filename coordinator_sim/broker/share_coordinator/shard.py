@@ -79,16 +79,6 @@ class ShareCoordinatorShard(CoordinatorShard):
         redundant: Up to where the log can go.
     """
 
-    __slots__ = (
-        "_config",
-        "_leader_epochs",
-        "_state_epochs",
-        "_states",
-        "_topics",
-        "_update_counts",
-        "redundant",
-    )
-
     def __init__(self, config: ShareCoordinatorConfig, topics: KnownTopics, index: int) -> None:
         super().__init__(index=index)
         timeline = self.timeline
@@ -379,8 +369,6 @@ class RedundantOffsets:
 
     Source: kafka 4.3, ShareCoordinatorOffsetsManager.java.
     """
-
-    __slots__ = ("_latest", "_redundant")
 
     def __init__(self, timeline: Timeline) -> None:
         self._latest: TimelineTable[SharePartitionKey, int] = TimelineTable(

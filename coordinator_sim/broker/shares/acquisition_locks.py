@@ -112,8 +112,6 @@ class AcquisitionLocks:
         wake_by: Arms the alarm for a deadline, by the group clock.
     """
 
-    __slots__ = ("_count", "_expired_ms", "_expiring", "_queue", "_wake_by")
-
     def __init__(self, wake_by: WakeBy) -> None:
         self._wake_by = wake_by
         self._queue = TimerQueue()

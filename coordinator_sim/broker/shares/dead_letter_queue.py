@@ -99,8 +99,6 @@ class ShareGroupDeadLetters:
         draw: Gives a number from 0 up to, and without, 1.
     """
 
-    __slots__ = ("_broker_id", "_cluster", "_draw", "_is_stopped", "_ready")
-
     def __init__(
         self,
         broker_id: int,

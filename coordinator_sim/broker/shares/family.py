@@ -31,8 +31,6 @@ class Shares:
         persister: Keeps the state of share partitions.
     """
 
-    __slots__ = ("_apis", "_brokers", "_cluster", "_draw", "_groups", "_persister")
-
     def __init__(
         self, cluster: ClusterParts, groups: GroupCoordinators, persister: Persister
     ) -> None:

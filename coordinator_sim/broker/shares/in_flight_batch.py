@@ -186,8 +186,6 @@ class InFlightBatch:
 class InFlightCache:
     """Batches by their first offset, in ascending order."""
 
-    __slots__ = ("_batches", "_firsts")
-
     def __init__(self) -> None:
         self._firsts: list[int] = []
         self._batches: dict[int, InFlightBatch] = {}

@@ -29,15 +29,6 @@ class GapWindow:
 class InFlightRecords:
     """The batches with the offsets around them, and what is counted of them."""
 
-    __slots__ = (
-        "batches",
-        "delivery_complete_count",
-        "end_offset",
-        "gap_window",
-        "has_released",
-        "start_offset",
-    )
-
     def __init__(self) -> None:
         self.batches = InFlightCache()
         self.start_offset = 0

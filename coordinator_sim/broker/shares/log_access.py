@@ -98,8 +98,6 @@ class ShareReader:
         broker_id: The broker.
     """
 
-    __slots__ = ("_broker_id", "_hosted", "_reader")
-
     def __init__(self, hosted: ReplicaManager, broker_id: int) -> None:
         self._hosted = hosted
         self._broker_id = broker_id

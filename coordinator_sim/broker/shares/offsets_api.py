@@ -63,8 +63,6 @@ class ShareOffsetsApi:
         jobs: Runs long work in steps, and takes the answers.
     """
 
-    __slots__ = ("_access", "_groups", "_hosted", "_jobs", "persister")
-
     def __init__(
         self,
         groups: GroupCoordinators,

@@ -76,8 +76,6 @@ class ShareApis:
         brokers: The share partitions of a broker.
     """
 
-    __slots__ = ("_access", "_brokers", "_cluster", "_configs", "_hosted", "_offers", "_profile")
-
     def __init__(
         self,
         cluster: ClusterParts,

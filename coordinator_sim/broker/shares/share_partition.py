@@ -77,22 +77,6 @@ class SharePartition:
         dead_letters: Where groups' dead letters go; None for a release that knows of none.
     """
 
-    __slots__ = (
-        "_dead_letters",
-        "_fetch_lock",
-        "_leader_epoch",
-        "_locks",
-        "_offsets",
-        "_on_fetchable",
-        "_persister",
-        "_records",
-        "_settings",
-        "_state",
-        "_state_epoch",
-        "_topic",
-        "key",
-    )
-
     def __init__(  # noqa: PLR0913 - what Kafka's is made of
         self,
         key: SharePartitionKey,

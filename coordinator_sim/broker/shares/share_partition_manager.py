@@ -83,24 +83,6 @@ class SharePartitionManager:
         now: The present of the verb under way.
     """
 
-    __slots__ = (
-        "_broker_id",
-        "_configs",
-        "_dead_letters",
-        "_fetch_count",
-        "_hosted",
-        "_is_settling",
-        "_locks",
-        "_partitions",
-        "_persister",
-        "_purgatory",
-        "_topic_ids",
-        "_touched",
-        "now",
-        "reader",
-        "sessions",
-    )
-
     def __init__(
         self,
         broker_id: int,

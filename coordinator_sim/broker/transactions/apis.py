@@ -100,15 +100,6 @@ class TransactionApis:
         bumps_epochs: See `TransactionConfig.bumps_epochs`.
     """
 
-    __slots__ = (
-        "_access",
-        "_bumps_epochs",
-        "_coordinator",
-        "_image",
-        "_jobs",
-        "_offsets_partitions",
-    )
-
     def __init__(
         self,
         image: MetadataImage,

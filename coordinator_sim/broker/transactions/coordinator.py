@@ -64,8 +64,6 @@ class ProducerIds:
     ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE.
     """
 
-    __slots__ = ("_change", "_end", "_image", "_next")
-
     def __init__(self, image: MetadataImage, change: Callable[[Change], None]) -> None:
         self._image = image
         self._change = change
@@ -124,16 +122,6 @@ class TransactionCoordinator:
         scheduler: Calls `expire` in time.
         started_ms: When the broker started, by the group clock.
     """
-
-    __slots__ = (
-        "_abort_swept_ms",
-        "_config",
-        "_expiry_swept_ms",
-        "_producer_ids",
-        "_scheduler",
-        "markers",
-        "states",
-    )
 
     def __init__(
         self,

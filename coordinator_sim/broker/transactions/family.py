@@ -61,8 +61,6 @@ class Transactions:
         verifier: Verifies transactions for Produce and for the group coordinators.
     """
 
-    __slots__ = ("_delivery", "_families", "_hosting", "_jobs", "verifier")
-
     def __init__(self, cluster: ClusterParts, complete_offsets: CompleteOffsets) -> None:
         self._jobs = cluster.jobs
         image = cluster.image

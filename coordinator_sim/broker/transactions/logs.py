@@ -49,8 +49,6 @@ class OffsetsMarker:
         told: Called with the result, once.
     """
 
-    __slots__ = ("_told", "leader_epoch", "place")
-
     def __init__(
         self, place: TopicPartition, leader_epoch: int, told: Callable[[ErrorCode], None]
     ) -> None:
@@ -93,16 +91,6 @@ class MarkerDelivery:
         is_running: Whether a broker can be reached.
         touched: Called after a marker is written.
     """
-
-    __slots__ = (
-        "_admit",
-        "_asked",
-        "_complete_offsets",
-        "_image",
-        "_is_running",
-        "_logs",
-        "_touched",
-    )
 
     def __init__(
         self,

@@ -72,8 +72,6 @@ class MarkerApi:
         writing: Writes the markers.
     """
 
-    __slots__ = ("_access", "_image", "_jobs", "_writing")
-
     def __init__(
         self, image: MetadataImage, access: Access, jobs: Jobs, writing: MarkerWriting
     ) -> None:

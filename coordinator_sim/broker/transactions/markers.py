@@ -61,8 +61,6 @@ class MarkerChannel:
         due_ms: When `retry` is due by the wall clock; None when there is nothing to retry.
     """
 
-    __slots__ = ("_log_retries", "_pending", "_queue", "_states", "_wake_by", "_writing", "due_ms")
-
     def __init__(self, states: TransactionStates, writing: MarkerWriting, wake_by: WakeBy) -> None:
         self._states = states
         self._writing = writing

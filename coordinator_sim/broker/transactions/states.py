@@ -77,16 +77,6 @@ class TransactionStates:
         oldest_update_ms: Lower bound of the last use of all ids; None without ids.
     """
 
-    __slots__ = (
-        "_config",
-        "_image",
-        "_loading",
-        "_log",
-        "_open",
-        "_partitions",
-        "oldest_update_ms",
-    )
-
     def __init__(self, config: TransactionConfig, image: MetadataImage, log: StateLog) -> None:
         self._config = config
         self._image = image

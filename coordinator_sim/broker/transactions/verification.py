@@ -63,8 +63,6 @@ class TransactionGate(Protocol):
 class OpenGate:
     """Lets every write pass, as `transaction.partition.verification.enable=false` does."""
 
-    __slots__ = ()
-
     def verify_or_add(self, _write: TransactionalWrite) -> ErrorCode:
         """Return NONE."""
         return ErrorCode.NONE
@@ -87,8 +85,6 @@ class AddPartitionsToTxnManager:
         log_of: The log of a partition; None when there is none.
         present: The instants of the request that is being worked on.
     """
-
-    __slots__ = ("_config", "_hosting", "_image", "_log_of", "_offsets_partitions", "_present")
 
     def __init__(
         self,

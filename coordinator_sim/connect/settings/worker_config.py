@@ -259,8 +259,6 @@ def _unescaped(match: re.Match[str]) -> str:
 class _Values:
     """Parsed settings, read with the type of their definition."""
 
-    __slots__ = ("_values",)
-
     def __init__(self, values: Mapping[str, ConfigInput]) -> None:
         self._values = values
 

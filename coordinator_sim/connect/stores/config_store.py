@@ -335,8 +335,6 @@ class ConfigStore:
 class _Timer:
     """Java's Timer: the time left for a call, as of its last update."""
 
-    __slots__ = ("_deadline_ms", "_outbox", "remaining_ms")
-
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._deadline_ms = outbox.now_ms + READ_WRITE_TOTAL_TIMEOUT_MS

@@ -21,8 +21,6 @@ class Access:
         token: Token that callers must send; empty for none.
     """
 
-    __slots__ = ("_guard",)
-
     def __init__(self, host: str, token: str = "") -> None:
         self._guard = HttpGuard(host, token, server="the control surface")
 

@@ -36,8 +36,6 @@ class GroupCondition:
         BadRequest: there is no such state.
     """
 
-    __slots__ = ("_control", "_state", "_wanted")
-
     def __init__(self, control: "Control", wanted: GroupWanted) -> None:
         state = wanted.state
         if state is not None and state.lower() not in _STATES:
@@ -87,8 +85,6 @@ class HitsCondition:
         NotFound: there is no such rule.
         ConfigError: the rule never acts so often.
     """
-
-    __slots__ = ("_control", "_wanted")
 
     def __init__(self, control: "Control", wanted: HitsWanted) -> None:
         self._control = control

@@ -25,8 +25,6 @@ class Feed:
         kept: How many items are kept.
     """
 
-    __slots__ = ("_items", "_waiting", "last_seq")
-
     def __init__(self, kept: int = KEPT) -> None:
         self._items: deque[FeedItem | _Traced] = deque(maxlen=kept)
         self._waiting: list[asyncio.Future[None]] = []
