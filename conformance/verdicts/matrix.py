@@ -130,7 +130,10 @@ def matrix_page(columns: Sequence[Column], known: Iterable[Row], title: str) -> 
     rows = _rows(columns, known)
     folder = files("coordinator_sim_conformance.verdicts") / "page"
     template = Template((folder / "matrix.html").read_text(encoding="utf-8"))
-    standings = _standings(columns)
+    standings = [
+        {case_id: column.result.standing(ending) for case_id, ending in column.endings.items()}
+        for column in columns
+    ]
     seen = {standing for found in standings for standing in found.values()}
     suites = ", ".join(sorted({column.result.suite_version for column in columns}))
     return template.substitute(
@@ -169,13 +172,6 @@ def _rows(columns: Sequence[Column], known: Iterable[Row]) -> list[Row]:
     rows = list(told.values())
     areas = {area: place for place, area in enumerate(dict.fromkeys(row.area for row in rows))}
     return sorted(rows, key=lambda row: areas[row.area])
-
-
-def _standings(columns: Sequence[Column]) -> list[dict[str, Standing]]:
-    return [
-        {case_id: column.result.standing(ending) for case_id, ending in column.endings.items()}
-        for column in columns
-    ]
 
 
 def _head(column: Column, standings: dict[str, Standing]) -> str:

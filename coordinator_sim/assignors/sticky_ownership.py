@@ -62,17 +62,13 @@ def settle_ownership(
         elif len(wanted) != len(subscribed) or not subscribed.issuperset(wanted):
             result.all_equal = False
         data = member_data[member.member_id]
-        generation_id = _generation(data)
+        generation_id = DEFAULT_GENERATION if data.generation_id is None else data.generation_id
         result.max_generation = max(result.max_generation, generation_id)
         result.owned[member.member_id] = []
         for partition in data.partitions:
             if partition.topic in topics:
                 _claim(result, claimers, member, partition, generation_id)
     return result
-
-
-def _generation(data: MemberData) -> int:
-    return DEFAULT_GENERATION if data.generation_id is None else data.generation_id
 
 
 def _claim(

@@ -263,7 +263,12 @@ def _run_connect_case(case: ConnectCase) -> Iterator[CaseOutcome]:
             last_completed_generation_id=step.last_completed,
             now_ms=step.now,
         )
-        yield _connect_outcome(plan, step.step)
+        yield CaseOutcome(
+            assigned={worker: _resources(load) for worker, load in plan.assigned.items()},
+            revoked={worker: _resources(load) for worker, load in plan.revoked.items()},
+            delay_ms=plan.delay_ms,
+            step=step.step,
+        )
 
 
 def _run_server_case(case: ServerCase) -> CaseOutcome:
@@ -303,15 +308,6 @@ def _sorted_resources(partitions: Mapping[str, Sequence[int]]) -> list[str]:
         for topic in sorted(partitions)
         for number in sorted(partitions[topic])
     ]
-
-
-def _connect_outcome(plan: contract.ConnectAssignmentPlan, step: str) -> CaseOutcome:
-    return CaseOutcome(
-        assigned={worker: _resources(load) for worker, load in plan.assigned.items()},
-        revoked={worker: _resources(load) for worker, load in plan.revoked.items()},
-        delay_ms=plan.delay_ms,
-        step=step,
-    )
 
 
 def _resources(load: contract.WorkerLoad | CaseLoad) -> list[str]:

@@ -196,7 +196,7 @@ class Roster:
 
     def kick(self, count: int, at_ms: int) -> None:
         """Remove members that did not rejoin in time: unnamed first, then those not named later."""
-        for actor in sorted(self.present, key=self._kick_order(at_ms))[:count]:
+        for actor in sorted(self.present, key=_KickOrder(self._mentions, at_ms))[:count]:
             self.go(actor, at_ms, Ending.KICKED)
 
     def replace_static(
@@ -341,9 +341,6 @@ class Roster:
         last_ms = self._last_unnamed_ms.get(what)
         self._last_unnamed_ms[what] = at_ms
         return last_ms is not None and at_ms - last_ms <= LINE_SKEW_MS
-
-    def _kick_order(self, at_ms: int) -> "_KickOrder":
-        return _KickOrder(self._mentions, at_ms)
 
 
 class _KickOrder:

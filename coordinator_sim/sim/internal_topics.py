@@ -66,7 +66,14 @@ def _partition(keys: int, history: OffsetHistory, size_bytes: int) -> tuple[int,
     cleaned_to = start = 0
     while start < end_offset:
         following = min(_end_of_segment(start, keys, history, size_bytes), end_offset)
-        segments.append(_segment(start, following, keys, history, size_bytes))
+        segments.append(
+            SegmentInfo(
+                base_offset=start,
+                next_offset=following,
+                size_bytes=(following - start) * size_bytes,
+                max_timestamp_ms=((following - 1) // keys + 1) * history.commit_every_ms,
+            )
+        )
         start = following
         bound = cleanable_before(segments, _EVER, _EVER)
         now_ms = segments[-1].max_timestamp_ms
@@ -87,17 +94,6 @@ def _end_of_segment(start: int, keys: int, history: OffsetHistory, size_bytes: i
     by_size = start + max(1, history.segment_bytes // size_bytes)
     first_late = start // keys + history.segment_ms // history.commit_every_ms + 1
     return min(by_size, first_late * keys)
-
-
-def _segment(
-    start: int, end: int, keys: int, history: OffsetHistory, size_bytes: int
-) -> SegmentInfo:
-    return SegmentInfo(
-        base_offset=start,
-        next_offset=end,
-        size_bytes=(end - start) * size_bytes,
-        max_timestamp_ms=((end - 1) // keys + 1) * history.commit_every_ms,
-    )
 
 
 SOURCE_CLASS: Final = "SimulatedSource"

@@ -357,13 +357,9 @@ def _map(node: Node, wanted: inspect.DictType) -> dict[Any, Any]:
         if converted is None and isinstance(value_type, inspect.VarTupleType):
             converted = ()
         found[scalars.as_key(key, wanted.key_type)] = converted
-    if _keeps_null(value_type):
+    if isinstance(value_type, inspect.AnyType | inspect.UnionType):
         return found
     return {key: value for key, value in found.items() if value is not None}
-
-
-def _keeps_null(value_type: inspect.Type) -> bool:
-    return isinstance(value_type, inspect.AnyType | inspect.UnionType)
 
 
 def _map_without_null(node: Node, wanted: inspect.Type) -> Any:  # noqa: ANN401 (what the type says)

@@ -219,7 +219,17 @@ class AclApi:
             yield len(found) + 1
             for acl in found:
                 if acl not in deleted:
-                    deleted[acl] = _deleted(acl)
+                    deleted[acl] = DeleteAclsMatchingAcl(
+                        error_code=ErrorCode.NONE,
+                        error_message=None,
+                        resource_type=acl.resource_type,
+                        resource_name=acl.resource_name,
+                        pattern_type=acl.pattern_type,
+                        principal=acl.principal,
+                        host=acl.host,
+                        operation=acl.operation,
+                        permission_type=acl.permission_type,
+                    )
             selected = tuple(map(deleted.__getitem__, found))
             results.append(DeleteAclsFilterResult(error.code, error.message, selected))
         # Another request may have deleted some of them meanwhile.
@@ -240,20 +250,6 @@ def _described(
 
 def _entry(acl: AclCreated) -> AclDescription:
     return AclDescription(
-        principal=acl.principal,
-        host=acl.host,
-        operation=acl.operation,
-        permission_type=acl.permission_type,
-    )
-
-
-def _deleted(acl: AclCreated) -> DeleteAclsMatchingAcl:
-    return DeleteAclsMatchingAcl(
-        error_code=ErrorCode.NONE,
-        error_message=None,
-        resource_type=acl.resource_type,
-        resource_name=acl.resource_name,
-        pattern_type=acl.pattern_type,
         principal=acl.principal,
         host=acl.host,
         operation=acl.operation,

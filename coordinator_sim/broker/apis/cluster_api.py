@@ -235,28 +235,19 @@ class ClusterApi:
             if cursor is not None and name == cursor.topic_name:
                 first = cursor.partition_index
             end = min(len(state.partitions), first + remaining)
-            described = self._described(call, state, first, end)
+            described = DescribeTopicPartitionsResponseTopic(
+                name=state.name,
+                topic_id=state.topic_id,
+                is_internal=is_internal(state.name),
+                partitions=described_partitions(self._cluster, call, state, first, end),
+                topic_authorized_operations=topic_operations(self._cluster, call, state.name),
+            )
             topics.append(described)
             if end < len(state.partitions):
                 return topics, DescribeTopicPartitionsResponseCursor(name, end)
             remaining -= len(described.partitions)
             yield _A_TOPIC + 4 * len(described.partitions)
         return topics, None
-
-    def _described(
-        self,
-        call: Call[DescribeTopicPartitionsRequest],
-        state: TopicState,
-        first: int,
-        end: int,
-    ) -> DescribeTopicPartitionsResponseTopic:
-        return DescribeTopicPartitionsResponseTopic(
-            name=state.name,
-            topic_id=state.topic_id,
-            is_internal=is_internal(state.name),
-            partitions=described_partitions(self._cluster, call, state, first, end),
-            topic_authorized_operations=topic_operations(self._cluster, call, state.name),
-        )
 
     def _unknown(
         self, call: Call[DescribeTopicPartitionsRequest], name: str

@@ -93,7 +93,7 @@ class InFlightRecords:
                 if batch.first_offset > gap_start:
                     return gap_start
                 gap_start = max(batch.last_offset + 1, gap_start)
-            found = _first_available_in(batch)
+            found = next((first for first, _, state in batch.parts() if state.is_acquirable), None)
             if found is not None:
                 return found
         return None
@@ -181,7 +181,3 @@ class InFlightRecords:
         previous = batches.lower(batch.first_offset)
         if previous is not None:
             batches.remove_through(previous)
-
-
-def _first_available_in(batch: InFlightBatch) -> int | None:
-    return next((first for first, _, state in batch.parts() if state.is_acquirable), None)

@@ -44,7 +44,9 @@ def reconfigure_with_retry(
         if error is not None and not isinstance(error, TooManyTasksException):
             herder.add_request(
                 partial(reconfigure_with_retry, herder, connector, attempts + 1),
-                delay_ms=_backoff_ms(attempts),
+                delay_ms=RECONFIGURE_CONNECTOR_TASKS_BACKOFF.backoff_ms(
+                    attempts, NO_JITTER, site="reconfigure-connector-tasks", key=""
+                ),
             )
 
     try:
@@ -52,12 +54,6 @@ def reconfigure_with_retry(
     except JavaException as exception:
         completed(exception)
     return Done()
-
-
-def _backoff_ms(attempts: int) -> int:
-    return RECONFIGURE_CONNECTOR_TASKS_BACKOFF.backoff_ms(
-        attempts, NO_JITTER, site="reconfigure-connector-tasks", key=""
-    )
 
 
 def _reconfigure_connector(

@@ -171,7 +171,11 @@ class DistributedConfig(Struct, frozen=True, kw_only=True):
                 props.get("connector.client.config.override.allowlist", ""),
             ),
             properties=dict(props),
-            unknown=_unknown(props),
+            unknown=tuple(
+                name
+                for name in props
+                if name not in WORKER_CONFIG_DEF.keys and not name.startswith(PASSED_ON_PREFIXES)
+            ),
         )
         _check_key_settings(config)
         return config
@@ -396,11 +400,3 @@ def told_of_unknown(names: tuple[str, ...]) -> str | None:
         near = get_close_matches(name, list(WORKER_CONFIG_DEF.keys), n=1, cutoff=0.6)
         told.append(f"{name} (did you mean {near[0]}?)" if near else name)
     return f"no settings of a Connect worker, ignored: {', '.join(told)}"
-
-
-def _unknown(props: Properties) -> tuple[str, ...]:
-    return tuple(
-        name
-        for name in props
-        if name not in WORKER_CONFIG_DEF.keys and not name.startswith(PASSED_ON_PREFIXES)
-    )

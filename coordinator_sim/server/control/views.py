@@ -276,22 +276,18 @@ def parked_views(cluster: Cluster, now_ms: int) -> tuple[models.ParkedView, ...]
 def deadline_views(cluster: Cluster, now_ms: int) -> tuple[models.DeadlineView, ...]:
     """The deadlines of all group coordinators, the earliest first."""
     found = [
-        _deadline(broker.broker_id, timer, now_ms)
+        models.DeadlineView(
+            broker_id=broker.broker_id,
+            kind=timer.key.kind.value,
+            group_id=timer.key.group_id,
+            member_id=timer.key.member_id,
+            deadline_ms=timer.deadline_ms,
+            in_ms=timer.deadline_ms - now_ms,
+        )
         for broker in cluster.groups.living.values()
         for timer in broker.coordinator.timers()
     ]
     return tuple(sorted(found, key=lambda each: each.deadline_ms))
-
-
-def _deadline(broker_id: int, timer: Timer, now_ms: int) -> models.DeadlineView:
-    return models.DeadlineView(
-        broker_id=broker_id,
-        kind=timer.key.kind.value,
-        group_id=timer.key.group_id,
-        member_id=timer.key.member_id,
-        deadline_ms=timer.deadline_ms,
-        in_ms=timer.deadline_ms - now_ms,
-    )
 
 
 def clock_view(cluster: Cluster, keeper: Timekeeper, now: Instants) -> models.ClockView:
