@@ -1,45 +1,55 @@
 """The interface of every client port, so that one driver can operate any of them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from coordinator_sim.clients.effects import Effects
+from coordinator_sim.clients.effects import Effect, Effects
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.requests import Response
 
+E_co = TypeVar("E_co", covariant=True)
 
-class ClientPort(Protocol):
-    """A sans-I/O client coordinator: two machines (application thread, heartbeat thread) in one.
+
+class DrivenPort(Protocol[E_co]):
+    """The part of a port that its driver uses: a consumer's, or a whole Connect worker.
 
     `now_ms` never decreases between calls. Deadlines are instants on the caller's clock.
     """
 
-    def poll(self, now_ms: int, timeout_ms: int) -> Effects:
-        """Begin the application's `poll(timeout)`; ends with `PollReturned` at the latest then."""
-        ...
-
-    def expire(self, now_ms: int) -> Effects:
+    def expire(self, now_ms: int) -> tuple[E_co, ...]:
         """Fire every deadline up to now, in a defined order."""
         ...
 
-    def on_connected(self, node_id: int, now_ms: int) -> Effects:
+    def on_connected(self, node_id: int, now_ms: int) -> tuple[E_co, ...]:
         """Handle the opening of a connection that the port asked for."""
         ...
 
-    def on_disconnected(self, node_id: int, now_ms: int) -> Effects:
+    def on_disconnected(self, node_id: int, now_ms: int) -> tuple[E_co, ...]:
         """Handle a lost or failed connection; its requests will not be answered."""
         ...
 
-    def on_response(self, correlation_id: int, response: Response, now_ms: int) -> Effects:
+    def on_response(self, correlation_id: int, response: Response, now_ms: int) -> tuple[E_co, ...]:
         """Handle a response. Unknown correlation ids (timed out before) are ignored."""
         ...
 
-    def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> tuple[E_co, ...]:
         """Handle a response that is not the one to the oldest request of its connection.
 
         A client that finds requests by their correlation ids is told of every response by
         `on_response` instead.
         """
+        ...
+
+    def next_deadline_ms(self) -> int | None:
+        """The one alarm that the driver arms; None when no deadline is pending."""
+        ...
+
+
+class ClientPort(DrivenPort[Effect], Protocol):
+    """A sans-I/O client coordinator: two machines (application thread, heartbeat thread) in one."""
+
+    def poll(self, now_ms: int, timeout_ms: int) -> Effects:
+        """Begin the application's `poll(timeout)`; ends with `PollReturned` at the latest then."""
         ...
 
     def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:
@@ -52,10 +62,6 @@ class ClientPort(Protocol):
 
     def close(self, now_ms: int, timeout_ms: int) -> Effects:
         """Leave the group where the client would; ends with `Closed`."""
-        ...
-
-    def next_deadline_ms(self) -> int | None:
-        """The one alarm that the driver arms; None when no deadline is pending."""
         ...
 
 

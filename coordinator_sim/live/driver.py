@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from coordinator_sim.clients.contract import DrivenPort
 from coordinator_sim.clients.effects import Closed, Connect, Disconnect, Send
 from coordinator_sim.connect.effects import WorkerEffect
 from coordinator_sim.errors import ConfigError, CoordinatorSimError
@@ -32,36 +33,6 @@ def now_ms() -> int:
     Ports only need it never to run backwards; session keys carry the time since 1970.
     """
     return (_EPOCH_NS + time.monotonic_ns()) // 1_000_000
-
-
-class LinkedPort(Protocol):
-    """The part of a port that the loop uses: a consumer's, or a whole Connect worker."""
-
-    def expire(self, now_ms: int) -> tuple[WorkerEffect, ...]:
-        """Fire every deadline up to now."""
-        ...
-
-    def on_connected(self, node_id: int, now_ms: int) -> tuple[WorkerEffect, ...]:
-        """Handle the opening of a connection that the port asked for."""
-        ...
-
-    def on_disconnected(self, node_id: int, now_ms: int) -> tuple[WorkerEffect, ...]:
-        """Handle a connection that is gone, or could not be opened."""
-        ...
-
-    def on_response(
-        self, correlation_id: int, response: Response, now_ms: int
-    ) -> tuple[WorkerEffect, ...]:
-        """Handle a response."""
-        ...
-
-    def on_unexpected_response(self, node_id: int, now_ms: int) -> tuple[WorkerEffect, ...]:
-        """Handle a response that is not the one to the oldest request of its connection."""
-        ...
-
-    def next_deadline_ms(self) -> int | None:
-        """The one alarm to arm."""
-        ...
 
 
 class Audience(Protocol):
@@ -87,7 +58,12 @@ class PortLoop(ABC):
     """
 
     def __init__(
-        self, port: LinkedPort, bootstrap: tuple[Node, ...], *, client_id: str, audience: Audience
+        self,
+        port: DrivenPort[WorkerEffect],
+        bootstrap: tuple[Node, ...],
+        *,
+        client_id: str,
+        audience: Audience,
     ) -> None:
         self._port = port
         self._bootstrap = bootstrap

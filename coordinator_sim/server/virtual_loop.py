@@ -44,29 +44,6 @@ Heard = Callable[[bytes], None]
 """Called with bytes that were written."""
 
 
-class Microseconds(Protocol):
-    """The interface of a loop that a transport needs."""
-
-    latency_us: int
-
-    @property
-    def now_us(self) -> int:
-        """The present instant."""
-        ...
-
-    def call_at_us(self, at_us: int, callback: Callable[[], None]) -> object:
-        """Call back at an instant."""
-        ...
-
-    def call_soon(self, callback: Callable[..., object], *args: Any) -> object:  # noqa: ANN401 - as asyncio has it
-        """Call back in the next pass."""
-        ...
-
-    def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Report an exception of a protocol."""
-        ...
-
-
 class MemorySocket:
     """Stand-in for a socket in `get_extra_info("socket")` and `Server.sockets`: addresses only."""
 
@@ -108,7 +85,7 @@ class MemoryTransport(asyncio.Transport):
 
     def __init__(
         self,
-        loop: Microseconds,
+        loop: "VirtualLoop",
         protocol: asyncio.BaseProtocol,
         socket: MemorySocket,
         heard: Heard | None = None,

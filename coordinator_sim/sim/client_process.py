@@ -7,8 +7,8 @@ groups.
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from typing import Protocol
 
+from coordinator_sim.clients.contract import DrivenPort
 from coordinator_sim.clients.effects import (
     COORDINATOR_NODE_OFFSET,
     Closed,
@@ -23,43 +23,11 @@ from coordinator_sim.clients.effects import (
 from coordinator_sim.connect.effects import WorkerEffect
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.messages.requests import Response
 from coordinator_sim.sim.network import Connection, ResponseMessage
 from coordinator_sim.sim.pausable import PausableProcess
 from coordinator_sim.sim.scenario.world import Client
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, TraceEvent
-
-AnyEffects = tuple[WorkerEffect, ...]
-"""Effects of a consumer's port, or of a whole worker."""
-
-
-class DrivenPort(Protocol):
-    """The common part of all ports: a consumer's, and a whole Connect worker."""
-
-    def expire(self, now_ms: int) -> AnyEffects:
-        """Fire every deadline up to now."""
-        ...
-
-    def on_connected(self, node_id: int, now_ms: int) -> AnyEffects:
-        """Handle an open connection."""
-        ...
-
-    def on_disconnected(self, node_id: int, now_ms: int) -> AnyEffects:
-        """Handle a connection that is gone, or could not be opened."""
-        ...
-
-    def on_response(self, correlation_id: int, response: Response, now_ms: int) -> AnyEffects:
-        """Handle a response."""
-        ...
-
-    def on_unexpected_response(self, node_id: int, now_ms: int) -> AnyEffects:
-        """Handle a response that is not the one to the oldest request of its connection."""
-        ...
-
-    def next_deadline_ms(self) -> int | None:
-        """The one alarm to arm."""
-        ...
 
 
 class ClientProcess(PausableProcess):
@@ -82,7 +50,7 @@ class ClientProcess(PausableProcess):
         name: str,
         *,
         group_id: str,
-        port: DrivenPort,
+        port: DrivenPort[WorkerEffect],
         host: str | None = None,
         client: Client = "java",
     ) -> None:
@@ -186,7 +154,7 @@ class ClientProcess(PausableProcess):
         if not self._is_paused:
             self._run(self._port.expire(self._now_ms()))
 
-    def _run(self, effects: AnyEffects) -> None:
+    def _run(self, effects: tuple[WorkerEffect, ...]) -> None:
         """Carry out effects in order, then arm the alarm."""
         for effect in effects:
             if type(effect) is Send:

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Protocol, assert_never
+from typing import assert_never
 
 import msgspec
 
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.degradation import End
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.rest_operator import send_rest_request
@@ -18,26 +19,6 @@ from coordinator_sim.sim.workload_agents import WorkloadAgents
 from coordinator_sim.sim.world import US_PER_MS, World
 
 
-class ConnectorAdmin(Protocol):
-    """Changes the connectors of a Connect cluster."""
-
-    def set_connector(self, connector: str, tasks: int) -> None:
-        """Create the connector, or give it another number of tasks."""
-        ...
-
-    def remove_connector(self, connector: str) -> None:
-        """Delete the connector."""
-        ...
-
-    def fail(self, connector: str, task: int | None, trace: str) -> None:
-        """Make the connector or one of its tasks fail where it runs."""
-        ...
-
-    def hold_back(self, worker: str, for_us: int) -> None:
-        """Stop a worker from reading new records of the config topic for the given time."""
-        ...
-
-
 class Stage:
     """Everything that happenings act upon.
 
@@ -45,7 +26,7 @@ class Stage:
         world: Shared parts of the run.
         cluster: The brokers.
         members: Members by name.
-        connect: Administrators of the Connect clusters, by group id.
+        connect: The Connect clusters by group id.
         workloads: The agents with their workloads.
     """
 
@@ -55,7 +36,7 @@ class Stage:
         cluster: ClusterDriver,
         *,
         members: Mapping[str, Member],
-        connect: Mapping[str, ConnectorAdmin],
+        connect: Mapping[str, ConnectCluster],
         workloads: WorkloadAgents,
     ) -> None:
         self._world = world

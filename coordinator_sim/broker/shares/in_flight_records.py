@@ -3,7 +3,7 @@
 Source: kafka 4.3.1, core/.../share/SharePartition.java.
 """
 
-from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch, InFlightCache
+from coordinator_sim.broker.shares.in_flight_batch import InFlightCache
 from coordinator_sim.errors import InvariantViolation, OperationAborted
 
 

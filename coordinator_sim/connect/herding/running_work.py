@@ -16,7 +16,7 @@ connect/runtime/.../runtime/WorkerConnector.java.
 from collections.abc import Iterable, Sequence
 from enum import Enum, unique
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from coordinator_sim.connect.effects import (
     ChangeTargetState,
@@ -27,38 +27,11 @@ from coordinator_sim.connect.effects import (
 from coordinator_sim.connect.exceptions import ConfigException, ConnectException
 from coordinator_sim.connect.herding.refusals import TooManyTasksException
 from coordinator_sim.connect.herding.requests import ConnectorPlugins, ConnectorType, PluginFailure
-from coordinator_sim.connect.herding.worker_task import TaskSpec, TaskStatusListener, WorkerTask
+from coordinator_sim.connect.herding.worker_task import TaskSpec, WorkerTask
+from coordinator_sim.connect.stores.status_store import Statuses
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
 from coordinator_sim.kafka.java_numbers import java_int
 from coordinator_sim.kafka.resources import ConnectorTaskId
-
-
-class ConnectorStatusListener(Protocol):
-    """Listener of a connector's states."""
-
-    def on_connector_startup(self, connector: str) -> None:
-        """The connector has started."""
-        ...
-
-    def on_connector_pause(self, connector: str) -> None:
-        """The connector is paused."""
-        ...
-
-    def on_connector_stop(self, connector: str) -> None:
-        """The connector has stopped, because its target state is STOPPED."""
-        ...
-
-    def on_connector_resume(self, connector: str) -> None:
-        """The connector runs again after a pause or stop."""
-        ...
-
-    def on_connector_failure(self, connector: str, trace: str) -> None:
-        """The connector has failed."""
-        ...
-
-    def on_connector_shutdown(self, connector: str) -> None:
-        """The connector has ended on this worker."""
-        ...
 
 
 @unique
@@ -97,7 +70,7 @@ class WorkerConnector:
         *,
         outbox: Outbox,
         threads: Threads,
-        listener: ConnectorStatusListener,
+        listener: Statuses,
     ) -> None:
         self._connector = connector
         self._config = config
@@ -248,10 +221,6 @@ DEFAULT_TASKS_MAX: Final = 1
 """ConnectorConfig.TASKS_MAX_DEFAULT."""
 
 
-class StatusListener(ConnectorStatusListener, TaskStatusListener, Protocol):
-    """Listener of the states of connectors and tasks."""
-
-
 class RunningWork:
     """The part of Java's Worker that runs connectors and tasks.
 
@@ -269,7 +238,7 @@ class RunningWork:
         threads: Threads,
         *,
         plugins: ConnectorPlugins,
-        listener: StatusListener,
+        listener: Statuses,
         task_shutdown_graceful_timeout_ms: int,
     ) -> None:
         self._outbox = outbox

@@ -10,38 +10,14 @@ prepareToInitializeTask.
 from collections.abc import Callable
 from enum import Enum, unique
 from functools import partial
-from typing import Protocol
 
 from msgspec import Struct
 
 from coordinator_sim.connect import effects
 from coordinator_sim.connect.exceptions import JavaException, thrown
+from coordinator_sim.connect.stores.status_store import Statuses
 from coordinator_sim.connect.thread import Blocking, Outbox, Pending, Threads, Wait
 from coordinator_sim.kafka.resources import ConnectorTaskId
-
-
-class TaskStatusListener(Protocol):
-    """Listener of a task's states."""
-
-    def on_task_startup(self, task: ConnectorTaskId) -> None:
-        """The task has started."""
-        ...
-
-    def on_task_pause(self, task: ConnectorTaskId) -> None:
-        """The task is paused."""
-        ...
-
-    def on_task_resume(self, task: ConnectorTaskId) -> None:
-        """The task runs again after a pause."""
-        ...
-
-    def on_task_failure(self, task: ConnectorTaskId, trace: str) -> None:
-        """The task has failed, and will not run until it is restarted."""
-        ...
-
-    def on_task_shutdown(self, task: ConnectorTaskId) -> None:
-        """The task has ended on this worker."""
-        ...
 
 
 class ProducerChecks(Struct, frozen=True):
@@ -105,7 +81,7 @@ class WorkerTask:
         *,
         outbox: Outbox,
         threads: Threads,
-        listener: TaskStatusListener,
+        listener: Statuses,
     ) -> None:
         self.spec = spec
         self._target_state = target_state

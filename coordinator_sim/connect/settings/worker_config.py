@@ -26,7 +26,6 @@ from coordinator_sim.connect.settings.client_overrides import OverridePolicy, ov
 from coordinator_sim.connect.settings.config_def import (
     ClassLookup,
     ConfigInput,
-    Properties,
     invalid,
     itself,
 )

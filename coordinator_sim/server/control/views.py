@@ -9,7 +9,7 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.groups.group_coordinators import BrokerCoordinator
 from coordinator_sim.broker.metadata.image import TOPIC_RESOURCE, TopicState
 from coordinator_sim.broker.metadata.topic_operations import INTERNAL_TOPICS
-from coordinator_sim.clock.timer_queue import Timer, TimerKind
+from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.classic.group import Group, Member
 from coordinator_sim.coordinator.inspection import state_name
 from coordinator_sim.errors import WireFormatError
