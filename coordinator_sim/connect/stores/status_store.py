@@ -64,7 +64,8 @@ class StatusStore:
     def __init__(
         self, outbox: Outbox, spawn: Spawn, *, topic: InternalTopic, with_version: bool = True
     ) -> None:
-        self._log = TopicLog(outbox, spawn, topic=topic, consumed=self._read)
+        self.log = TopicLog(outbox, spawn, topic=topic, consumed=self._read)
+        """The status topic; the worker hands it what is fetched."""
         self._spawn = spawn
         self._with_version = with_version
         self._connectors: dict[str, _CacheEntry] = {}
@@ -75,26 +76,21 @@ class StatusStore:
         self._changed: Pending[object] = Pending()
         self._stopped = False
 
-    @property
-    def log(self) -> TopicLog:
-        """The status topic; the worker hands it what is fetched."""
-        return self._log
-
     def start(self) -> Blocking[None]:
         """Read the topic to its end, then once more in the background.
 
         Raises:
             JavaException: see `TopicLog.start`.
         """
-        yield from self._log.start()
+        yield from self.log.start()
         self._spawn(self._retry())
-        yield from self._log.read_to_end()
+        yield from self.log.read_to_end()
 
     def stop(self) -> Blocking[None]:
         """End the reader and the retries."""
         self._stopped = True
         self._changed.complete()
-        yield from self._log.stop()
+        yield from self.log.stop()
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -120,7 +116,7 @@ class StatusStore:
 
     def flush(self) -> Blocking[None]:
         """Wait until everything put so far is written or has failed."""
-        yield from self._log.flush()
+        yield from self.log.flush()
 
     def _send(self, status: status_records.Status, *, safe: bool) -> None:
         self._generation = status.generation
@@ -139,7 +135,7 @@ class StatusStore:
         self._produce(status_records.status_key(status.subject), value, is_wanted)
 
     def _produce(self, key: str, value: bytes | None, is_wanted: Callable[[], bool]) -> None:
-        pending = self._log.send(key.encode(), value)
+        pending = self.log.send(key.encode(), value)
         self._sent.append(_Sent(pending, key, value, is_wanted))
         self._changed.complete()
 
