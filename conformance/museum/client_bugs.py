@@ -143,8 +143,9 @@ CLIENT_BUGS: Final = (
         "KAFKA-7026",
         "The claim of a member that comes back with an old assignment counts as much as any.",
         _ASSIGNORS + "sticky_ownership",
-        "    return DEFAULT_GENERATION if data.generation_id is None else data.generation_id\n",
-        "    return DEFAULT_GENERATION\n",
+        "        generation_id = "
+        "DEFAULT_GENERATION if data.generation_id is None else data.generation_id\n",
+        "        generation_id = DEFAULT_GENERATION\n",
         "newest-user-data-wins",
     ),
     Exhibit(

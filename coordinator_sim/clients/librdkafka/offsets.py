@@ -68,6 +68,7 @@ class LibrdkafkaOffsets(BackgroundPort):
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, self.TRAITS, **setup)
         self.join_state = JoinState.INIT
+        """State of the member in its join."""
         self._coordinator_state = CoordinatorState.QUERY_COORD
         self._assignment_lost = False
         self._fatal_error: str | None = None
