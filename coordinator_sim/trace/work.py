@@ -55,26 +55,6 @@ class WorkCount(Struct, frozen=True, kw_only=True):
     double_run_us: int
 
 
-class LagPoint(Struct, frozen=True, kw_only=True):
-    """Lag of a partition's owner at one instant.
-
-    Args:
-        group_id: The consumer group, or the Connect cluster of a source connector.
-        connector: Connector of the tasks; empty for consumers.
-        at_us: End of a stretch: when the owner let go, or after a minute.
-        lag: Number of records waiting then.
-        max_lag: Most records waiting at any instant of the stretch.
-    """
-
-    group_id: str
-    connector: str
-    topic: str
-    partition: int
-    at_us: int
-    lag: int
-    max_lag: int
-
-
 class Stretch(Struct, frozen=True):
     """Consecutive records of one partition that one owner processed.
 
@@ -110,28 +90,6 @@ def count_work(events: Iterable[TraceEvent]) -> tuple[WorkCount, ...]:
         if event.event is Event.RECORDS_PROCESSED and event.group_id is not None:
             groups[event.group_id, _connector(event)].extend(stretches_in(event))
     return tuple(_count(*key, groups[key]) for key in sorted(groups))
-
-
-def lag_over_time(events: Iterable[TraceEvent]) -> tuple[LagPoint, ...]:
-    """Return the lag of every partition that had an owner, in trace order.
-
-    Args:
-        events: Events of one run, in trace order.
-    """
-    return tuple(
-        LagPoint(
-            group_id=event.group_id,
-            connector=_connector(event),
-            topic=stretch.partition[0],
-            partition=stretch.partition[1],
-            at_us=event.ts_us,
-            lag=stretch.lag,
-            max_lag=stretch.max_lag,
-        )
-        for event in events
-        if event.event is Event.RECORDS_PROCESSED and event.group_id is not None
-        for stretch in stretches_in(event)
-    )
 
 
 def total_of(counts: Iterable[WorkCount]) -> WorkCount:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import CommitPolicy, ConsumerGroupSpec, Scenario
 from coordinator_sim.sim.scenario.variants import with_counted_work
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import plain, rows_of
-from coordinator_sim.trace.work import LagPoint, count_work, lag_over_time
+from coordinator_sim.trace.work import count_work, stretches_in
 from coordinator_sim_scenarios.strategies import scenarios
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
+LAG_COLUMNS = ("group_id", "topic", "partition", "at_us", "lag", "max_lag")
 POLICIES = st.sampled_from(
     (CommitPolicy(), CommitPolicy(when="before"), CommitPolicy(when="never", on_revoke=False))
 )
@@ -89,11 +90,22 @@ def test_spark_and_the_pure_module_agree(
     events = frame("events", [row for each in runs.items() for row in rows(*each)])
     columns = ("group_id", CONNECTOR, *COUNTS)
     counted = of_each_trace(work(events), ("group_id", CONNECTOR), columns)
-    lags = of_each_trace(lag(events), ("ordinal",), LagPoint.__struct_fields__)
+    lags = of_each_trace(lag(events), ("ordinal",), LAG_COLUMNS)
 
     for trace_id, each in runs.items():
         told = [msgspec.structs.asdict(row) for row in count_work(each)]
         assert counted.get(trace_id, []) == told
-        points = [msgspec.structs.asdict(point) for point in lag_over_time(each)]
+        points = [
+            dict(
+                zip(
+                    LAG_COLUMNS,
+                    (event.group_id, *one.partition, event.ts_us, one.lag, one.max_lag),
+                    strict=True,
+                )
+            )
+            for event in each
+            if event.event is Event.RECORDS_PROCESSED
+            for one in stretches_in(event)
+        ]
         assert lags.get(trace_id, []) == points
         assert all(r["processed"] - r["duplicates"] + r["gaps"] == r["span"] for r in told)

@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
-from coordinator_sim.trace.work import WorkCount, count_work, lag_over_time, total_of
+from coordinator_sim.trace.work import WorkCount, count_work, total_of
 
 S = 1_000_000
 
@@ -103,22 +103,6 @@ def test_lag_is_the_worst_and_the_last() -> None:
     )
 
     assert (counted.max_lag, counted.final_lag) == (40, 7)
-
-
-def test_lag_over_time_has_a_point_for_each_stretch() -> None:
-    """When the stretch ended, what waited then, and the most that waited in it."""
-    points = lag_over_time(
-        [
-            stretch("a", (0, 5), (0, 5), lag="3", max_lag="40"),
-            TraceEvent(event=Event.HEARTBEAT, ts_us=6 * S, group_id="g"),
-            stretch("b", (5, 9), (5, 9), lag="7", max_lag="11"),
-        ]
-    )
-
-    assert [(p.at_us, p.partition, p.lag, p.max_lag) for p in points] == [
-        (5 * S, 0, 3, 40),
-        (9 * S, 0, 7, 11),
-    ]
 
 
 @pytest.mark.parametrize("events", [[], [TraceEvent(event=Event.HEARTBEAT, ts_us=1, group_id="g")]])
