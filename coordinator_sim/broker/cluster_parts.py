@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.broker.cluster_events import ClusterEvents
 from coordinator_sim.broker.configs.configs import Configs, LogSettings
-from coordinator_sim.broker.contract import Call, Handler, Instants
+from coordinator_sim.broker.contract import AnswerPlace, Call, Handler, Instants
 from coordinator_sim.broker.error_answers import error_answer
 from coordinator_sim.broker.hosting import RunningBrokers
 from coordinator_sim.broker.metadata.changes import Change, QuotaSet
@@ -19,7 +19,7 @@ from coordinator_sim.broker.metadata.image import NO_LEADER, MetadataImage
 from coordinator_sim.broker.metadata.kept import Kept
 from coordinator_sim.broker.metadata.leadership import Leadership
 from coordinator_sim.broker.metadata.topic_operations import TopicOperations
-from coordinator_sim.broker.purgatory import AnswerPlace, Place
+from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.quotas.quotas import Quotas
 from coordinator_sim.broker.replicas.log_manager import LogManager, NewStore
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager

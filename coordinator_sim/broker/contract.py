@@ -67,6 +67,22 @@ class Answers(Protocol):
         ...
 
 
+class AnswerPlace(Protocol):
+    """Takes the answer of one request."""
+
+    def answered(self, response: Struct | None) -> None:
+        """The answer has come; None sends nothing."""
+        ...
+
+    def throttled(self, throttle_time_ms: int) -> None:
+        """Delay the sender's next request by that much wall time, and until the answer is sent."""
+        ...
+
+    def closed(self) -> None:
+        """Close the connection without an answer."""
+        ...
+
+
 class Family(Protocol):
     """A family of APIs, one module each: topics, configs, produce, fetch, transactions, ..."""
 

@@ -11,9 +11,8 @@ import struct
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from coordinator_sim.broker.connection import Connection
+from coordinator_sim.broker.connection import Connection, Output
 from coordinator_sim.broker.contract import Instants
-from coordinator_sim.broker.purgatory import Output
 from coordinator_sim.errors import described
 from coordinator_sim.server.links import PLAIN, SlowWay, Way
 

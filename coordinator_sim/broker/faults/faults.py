@@ -243,25 +243,24 @@ class _Rule:
 
 
 class Faults:
-    """The rules of a cluster, in order; while there are none, asking is a single test.
+    """The rules of a cluster.
 
     Args:
         chance: Draws for rules with a probability.
+
+    Attributes:
+        rules: In order; empty as a rule.
     """
 
     def __init__(self, chance: Chance) -> None:
         self._chance = chance
-        self._rules: list[_Rule] = []
+        self.rules: list[_Rule] = []
         self._last_id = 0
         self.heard: Callable[[int, Call[Any], Action], None] | None = None
         """Called on every hit, with the rule's id; None for no listener."""
         self.check: Callable[[Fault], None] = lambda _fault: None
         """Raises ConfigError for a rule that the cluster cannot use."""
         self.role_of: RoleOf = lambda _group_id, _name: None
-
-    def __bool__(self) -> bool:
-        """Whether there are any rules."""
-        return bool(self._rules)
 
     def add(self, fault: Fault) -> FaultState:
         """Add a rule behind the existing ones.
@@ -273,33 +272,33 @@ class Faults:
         self.check(fault)
         self._last_id += 1
         rule = _Rule(self._last_id, fault)
-        self._rules.append(rule)
+        self.rules.append(rule)
         return _state(rule)
 
     def remove(self, fault_id: int) -> bool:
         """Remove a rule; return whether it existed."""
-        count = len(self._rules)
-        self._rules = [rule for rule in self._rules if rule.fault_id != fault_id]
-        return len(self._rules) < count
+        count = len(self.rules)
+        self.rules = [rule for rule in self.rules if rule.fault_id != fault_id]
+        return len(self.rules) < count
 
     def clear(self) -> None:
         """Remove all rules."""
-        self._rules = []
+        self.rules = []
 
     def states(self) -> tuple[FaultState, ...]:
         """Every rule, in order."""
-        return tuple(_state(rule) for rule in self._rules)
+        return tuple(_state(rule) for rule in self.rules)
 
     def before(self, call: Call[Any]) -> Action | None:
         """The action on a request that the cluster has not taken yet; None for no action."""
-        return self._ask(Phase.BEFORE, call) if self._rules else None
+        return self._ask(Phase.BEFORE, call)
 
     def after(self, call: Call[Any]) -> Action | None:
         """The action on the answer of a request; None for no action."""
-        return self._ask(Phase.AFTER, call) if self._rules else None
+        return self._ask(Phase.AFTER, call)
 
     def _ask(self, phase: Phase, call: Call[Any]) -> Action | None:
-        for rule in self._rules:
+        for rule in self.rules:
             if rule.fault.phase is phase and rule.acts_on(call, self._chance, self.role_of):
                 if self.heard is not None:
                     self.heard(rule.fault_id, call, rule.fault.action)

@@ -23,10 +23,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.broker.configs.configs import Configs
-from coordinator_sim.broker.contract import Call, Instants
+from coordinator_sim.broker.contract import AnswerPlace, Call, Instants
 from coordinator_sim.broker.metadata.changes import QuotaSet
 from coordinator_sim.broker.metadata.image import MetadataImage
-from coordinator_sim.broker.purgatory import AnswerPlace
 from coordinator_sim.broker.quotas.client_quotas import (
     IP,
     ClientQuotaManager,

@@ -127,13 +127,14 @@ def _fitted_descriptions(
     return replace(response, groups=groups)
 
 
-_FITTED: Final[dict[type, _Change]] = {
+FITTED: Final[dict[type, _Change]] = {
     JoinGroupResponse: _fitted_join,
     LeaveGroupResponse: _fitted_leave,
     OffsetFetchResponse: _fitted_fetch,
     FindCoordinatorResponse: _fitted_find,
     DescribeGroupsResponse: _fitted_descriptions,
 }
+"""What turns an answer into that of a version; others are the same in all."""
 
 
 def fitted(response: Any, version: int, request: Any = None) -> Any:  # noqa: ANN401 - any message
@@ -141,7 +142,7 @@ def fitted(response: Any, version: int, request: Any = None) -> Any:  # noqa: AN
 
     The request names the partitions that OffsetFetch 0 and 1 repeat with a group's error.
     """
-    change = _FITTED.get(type(response))
+    change = FITTED.get(type(response))
     return response if change is None else change(response, version, request)
 
 

@@ -174,7 +174,7 @@ def test_removed_rule_acts_no_more_and_its_number_is_not_used_again() -> None:
     first = faults.add(Fault(action=Drop()))
     assert faults.remove(first.fault_id)
     assert not faults.remove(first.fault_id)
-    assert not faults
+    assert not faults.rules
     assert faults.add(Fault(action=Drop())).fault_id == first.fault_id + 1
     faults.clear()
     assert faults.states() == ()
@@ -210,7 +210,7 @@ def test_rule_that_cannot_be_is_refused(fault: Fault) -> None:
     faults = Faults(lambda: 0.0)
     with pytest.raises(ConfigError):
         faults.add(fault)
-    assert not faults
+    assert not faults.rules
 
 
 def test_rule_is_plain_json() -> None:
@@ -283,7 +283,7 @@ def test_rule_that_could_never_act_is_refused(fault: dict[str, object], reason: 
     with pytest.raises(ConfigError, match=reason) as refused:
         cluster.faults.add(msgspec.convert({"action": {"do": "drop"}, **fault}, Fault))
     assert str(refused.value).isprintable()
-    assert not cluster.faults
+    assert not cluster.faults.rules
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_rule_that_some_request_fits_is_taken(match: dict[str, object]) -> None:
     """A rule is accepted when one version of one API carries what it matches on."""
     cluster = Cluster(ClusterSettings(broker_ids=(1, 2)), endpoint=lambda _id, _name: None)
     cluster.faults.add(msgspec.convert({"action": {"do": "drop"}, "match": match}, Fault))
-    assert cluster.faults
+    assert cluster.faults.rules
 
 
 def test_member_of_an_offset_fetch_is_named_among_its_groups() -> None:
