@@ -26,8 +26,12 @@ class GroupState(Enum):
 
 @unique
 class GroupProtocol(Enum):
-    """A protocol that a feature and `group.coordinator.rebalance.protocols` switch on."""
+    """A protocol by its name in `group.coordinator.rebalance.protocols`.
 
+    A feature switches each on, but the classic one, which is always on.
+    """
+
+    CLASSIC = "classic"
     CONSUMER = "consumer"
     STREAMS = "streams"
     SHARE = "share"

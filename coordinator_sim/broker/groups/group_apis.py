@@ -33,6 +33,8 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import old_scala_set_order
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.states import GroupProtocol
+from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from coordinator_sim.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -80,7 +82,7 @@ class GroupApis:
         profile: Kafka version of the broker.
         topics: The existing topics.
         old_offsets: Offsets of version 0 commits, shared by all brokers of the cluster.
-        offers: Whether a protocol of groups is on now.
+        offers: The protocols of groups that are on now.
         authorizer: Authorizes requests; None allows everything.
         internal_topics: Creates what streams groups need; None leaves it to the driver.
     """
@@ -91,6 +93,7 @@ class GroupApis:
         "_coordinator",
         "_creations",
         "_finishes",
+        "_offers",
         "_profile",
         "_unchecked",
     )
@@ -109,9 +112,10 @@ class GroupApis:
         self._coordinator = coordinator
         self._profile = profile
         self._access = Access(authorizer)
+        self._offers = offers
         self._finishes: dict[int, Finish] = {}
         self._creations: dict[int, Create] = {}
-        self._unchecked = _UNCHECKED if profile.static_membership else frozenset[type[Request]]()
+        self._unchecked = _UNCHECKED if profile.static_membership else {}
         offsets = OffsetApis(topics, self._access, profile, old_offsets)
         self._checks: dict[type[Request], Check] = {
             JoinGroupRequest: self._join,
@@ -132,7 +136,8 @@ class GroupApis:
         self, request: GroupRequest, context: RequestContext, now_ms: int
     ) -> CoordinatorResult:
         """Handle a request; the result is complete and needs no `pass_on`."""
-        if type(request) not in self._unchecked or self._access.authorizer is not None:
+        protocol = self._unchecked.get(type(request))
+        if protocol not in self._offers or self._access.authorizer is not None:
             passage = self._checks[type(request)](request, context)
             if passage.request is None:
                 finish = cast("Finish", passage.finish)
@@ -306,7 +311,12 @@ def _finish_delete(
     return DeleteGroupsResponse(results=results + refused)
 
 
-_UNCHECKED: Final[frozenset[type[Request]]] = frozenset(
-    {JoinGroupRequest, HeartbeatRequest, LeaveGroupRequest, ListGroupsRequest}
-)
-"""Requests that the edge only authorizes, if the Kafka version knows static members."""
+_UNCHECKED: Final[dict[type[Request], GroupProtocol]] = {
+    **dict.fromkeys(
+        (JoinGroupRequest, HeartbeatRequest, LeaveGroupRequest, ListGroupsRequest),
+        GroupProtocol.CLASSIC,
+    ),
+    ConsumerGroupHeartbeatRequest: GroupProtocol.CONSUMER,
+}
+"""Requests that the edge only authorizes, if the Kafka version knows static members and the
+protocol is on."""

@@ -12,6 +12,7 @@ handleStreamsGroupTopologyDescriptionUpdate.
 """
 
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
@@ -69,8 +70,8 @@ _FEATURES: Final = {
 }
 """The feature of each protocol; level 0 is off."""
 
-Offers = Callable[[GroupProtocol], bool]
-"""Whether a protocol is on now."""
+Offers = AbstractSet[GroupProtocol]
+"""The protocols that are on now."""
 
 
 class GroupProtocols:
@@ -80,20 +81,32 @@ class GroupProtocols:
         profile: Its Kafka version; the Scala coordinator has none of these protocols.
         image: Its finalized features.
         configs: Its settings.
+
+    Attributes:
+        offers: Those that are on now.
     """
 
-    __slots__ = ("_configs", "_image", "_profile")
+    __slots__ = ("_configs", "_image", "_profile", "offers")
 
     def __init__(self, profile: Profile, image: MetadataImage, configs: Configs) -> None:
         self._profile = profile
         self._image = image
         self._configs = configs
+        self.offers: set[GroupProtocol] = set()
+        self.update()
 
-    def offers(self, protocol: GroupProtocol) -> bool:
-        """Whether a protocol is on now: its feature is, and the brokers' settings name it.
+    def update(self, _change: object = None) -> None:
+        """Features or settings have changed."""
+        self.offers.clear()
+        self.offers.update(filter(self._is_on, GroupProtocol))
+
+    def _is_on(self, protocol: GroupProtocol) -> bool:
+        """Whether the feature of a protocol is on, and the brokers' settings name it.
 
         Share groups need the feature alone: `PROTOCOLS` may name them, and nobody asks.
         """
+        if protocol is GroupProtocol.CLASSIC:
+            return True
         if not self._profile.has_coordinator_runtime:
             return False
         if self._image.features.get(_FEATURES[protocol], 0) == 0:
@@ -106,13 +119,10 @@ class GroupProtocols:
 
 def offers_of(profile: Profile) -> Offers:
     """All that a Kafka version has is on: of a broker without a cluster around it."""
-
-    def offers(protocol: GroupProtocol) -> bool:
-        if protocol is GroupProtocol.SHARE:
-            return profile.share_groups
-        return profile.has_coordinator_runtime
-
-    return offers
+    offers = {GroupProtocol.CLASSIC}
+    if profile.has_coordinator_runtime:
+        offers |= {GroupProtocol.CONSUMER, GroupProtocol.STREAMS}
+    return offers | {GroupProtocol.SHARE} if profile.share_groups else offers
 
 
 Invalid = tuple[ErrorCode, str | None]
@@ -189,7 +199,7 @@ class GroupChecks:
 
     Args:
         access: Authorizes requests.
-        offers: Whether a protocol of groups is on now.
+        offers: The protocols of groups that are on now.
         topics: The existing topics.
         internal_topics: Creates what streams groups need; None leaves it to the driver.
     """
@@ -226,7 +236,7 @@ class GroupChecks:
         context: RequestContext,
     ) -> ErrorCode:
         """The error of a sender who may not do an operation on a group; the feature comes first."""
-        if not self._offers(protocol):
+        if protocol not in self._offers:
             return ErrorCode.UNSUPPORTED_VERSION
         if not self._access.allows(context, operation, ResourceType.GROUP, request.group_id):
             return ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -328,7 +338,7 @@ class GroupChecks:
 
         The request is one of the three, whose fields are equal.
         """
-        if not self._offers(kind.protocol):
+        if kind.protocol not in self._offers:
             error = ErrorCode.UNSUPPORTED_VERSION
             groups = tuple(
                 kind.described(group_id=each, error_code=error) for each in request.group_ids
@@ -390,7 +400,7 @@ class TopologyDescriptions:
 
     Args:
         access: Authorizes requests.
-        offers: Whether a protocol of groups is on now.
+        offers: The protocols of groups that are on now.
 
     Source: kafka 4.4.0, KafkaApis.handleStreamsGroupTopologyDescriptionUpdate,
     GroupCoordinatorService.throwIfStreamsGroupTopologyDescriptionUpdateInvalid; KIP-1331.
@@ -412,7 +422,7 @@ class TopologyDescriptions:
         """The feature first, then READ on the group, then the plugin, whose lack has words."""
         response = StreamsGroupTopologyDescriptionUpdateResponse
         group_id = call.request.group_id
-        if not self._offers(GroupProtocol.STREAMS):
+        if GroupProtocol.STREAMS not in self._offers:
             return response(error_code=ErrorCode.UNSUPPORTED_VERSION)
         if not self._access.allows(call.context, Operation.READ, ResourceType.GROUP, group_id):
             return response(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)

@@ -8,11 +8,11 @@ from msgspec import structs
 from coordinator_sim.broker.cluster_parts import ClusterParts
 from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.groups.group_apis import GroupApis
-from coordinator_sim.broker.groups.group_checks import GroupProtocols
+from coordinator_sim.broker.groups.group_checks import GroupProtocols, Offers
 from coordinator_sim.broker.groups.internal_topics import InternalTopics
 from coordinator_sim.broker.groups.offsets_topic import OffsetsTopic
 from coordinator_sim.broker.hosting import Hosting
-from coordinator_sim.broker.metadata.changes import ConfigsChanged, OffsetNodeWritten
+from coordinator_sim.broker.metadata.changes import ConfigsChanged, FeatureSet, OffsetNodeWritten
 from coordinator_sim.broker.metadata.image import (
     BROKER_RESOURCE,
     GROUP_RESOURCE,
@@ -38,7 +38,6 @@ from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.roles import FOLLOWER, LEADER
-from coordinator_sim.kafka.states import GroupProtocol
 from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS, GroupRequest
 
 IdsOf = Callable[[int], IdSource]
@@ -205,6 +204,7 @@ class GroupCoordinators:
     Attributes:
         cluster: See above.
         living: The brokers that live, by id.
+        offers: The protocols of groups that are on now.
         call_persister: Asks the share coordinators for what a group coordinator wants of them.
         offsets_topic: The log that the coordinators write before they acknowledge.
         verifier: Asked about transactional commits by coordinators of brokers that start from now.
@@ -217,13 +217,13 @@ class GroupCoordinators:
         "_ids_of",
         "_image",
         "_old_offsets",
-        "_protocols",
         "_traces",
         "_traces_heartbeats",
         "_wall_clocks",
         "call_persister",
         "cluster",
         "living",
+        "offers",
         "offsets_topic",
         "verifier",
     )
@@ -242,7 +242,8 @@ class GroupCoordinators:
             medium_failed=self._storage_failed,
             cluster_events=cluster.cluster_events,
         )
-        self._protocols = GroupProtocols(settings.profile, cluster.image, cluster.configs)
+        protocols = GroupProtocols(settings.profile, cluster.image, cluster.configs)
+        self.offers: Offers = protocols.offers
         configs = cluster.configs
         self._dynamic = [
             name for name in PROPERTIES if name in configs.broker and configs.broker[name].dynamic
@@ -261,11 +262,8 @@ class GroupCoordinators:
         )
         cluster.brokers.started.append(self._started)
         cluster.brokers.stopped.append(self._stopped)
-        cluster.cluster_events.changed[ConfigsChanged].append(self._configs_changed)
-
-    def offers(self, protocol: GroupProtocol) -> bool:
-        """Whether a protocol of groups is on now."""
-        return self._protocols.offers(protocol)
+        cluster.cluster_events.changed[FeatureSet].append(protocols.update)
+        cluster.cluster_events.changed[ConfigsChanged] += (protocols.update, self._configs_changed)
 
     def _storage_failed(self, place: Place, error: OSError) -> None:
         """Let the leader resign as soon as the coordinator that met the error is done."""
@@ -304,7 +302,7 @@ class GroupCoordinators:
             profile,
             topics=cluster.topics.catalogue,
             old_offsets=self._old_offsets,
-            offers=self._protocols.offers,
+            offers=self.offers,
             authorizer=cluster.access.authorizer,
             internal_topics=InternalTopics(broker_id, cluster),
         )

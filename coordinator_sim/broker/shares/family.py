@@ -108,7 +108,7 @@ class Shares:
 
     def _features_changed(self, _change: FeatureSet) -> None:
         """Features have other levels: without share groups nothing of them is left."""
-        if not self._groups.offers(GroupProtocol.SHARE):
+        if GroupProtocol.SHARE not in self._groups.offers:
             for broker in self._brokers.values():
                 broker.switched_off(self._cluster.latest)
 

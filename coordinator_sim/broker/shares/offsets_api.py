@@ -107,7 +107,7 @@ class ShareOffsetsApi:
     ) -> Steps[None]:
         name = group.group_id
         context = call.context
-        if not self._groups.offers(GroupProtocol.SHARE):
+        if GroupProtocol.SHARE not in self._groups.offers:
             then(_refused(name, ErrorCode.UNSUPPORTED_VERSION))
         elif not self._access.allows(context, Operation.DESCRIBE, ResourceType.GROUP, name):
             then(_refused(name, ErrorCode.GROUP_AUTHORIZATION_FAILED))

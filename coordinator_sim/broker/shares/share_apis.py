@@ -72,7 +72,7 @@ class ShareApis:
 
     Args:
         cluster: The parts of the cluster.
-        offers: Whether share groups are on now.
+        offers: The protocols of groups that are on now.
         brokers: The share partitions of a broker.
     """
 
@@ -136,7 +136,7 @@ class ShareApis:
         self, context: RequestContext, group_id: str | None, member_id: str | None
     ) -> ErrorCode:
         """The error of a request as a whole; its checks are in Kafka's order."""
-        if not self._offers(GroupProtocol.SHARE):
+        if GroupProtocol.SHARE not in self._offers:
             return ErrorCode.UNSUPPORTED_VERSION
         if group_id is None:
             return self._nameless
