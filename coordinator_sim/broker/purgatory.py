@@ -6,9 +6,10 @@ Source: kafka trunk, server-common/.../purgatory/DelayedOperationPurgatory.java.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Final, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from coordinator_sim.broker.scheduler import WakeBy
 
@@ -43,8 +44,7 @@ class Delayed(Protocol[P_contra]):
         ...
 
 
-@dataclass(slots=True)
-class _Watched(Generic[P]):
+class _Watched(Struct, Generic[P]):
     delayed: Delayed[P]
     places: tuple[P, ...]
     deadline_ms: int

@@ -15,12 +15,11 @@ Source: kafka trunk, server-common TimingWheel.java, TimerTaskList.java and Syst
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import Enum, unique
 from operator import attrgetter
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 WHEEL_SIZE: Final = 20
 """Slots of a wheel; a wheel's tick is the span of the one below it."""
@@ -65,8 +64,7 @@ class TimerKey(Struct, frozen=True, gc=False):
     member_id: str = ""
 
 
-@dataclass(slots=True, eq=False)
-class Timer:
+class Timer(Struct, eq=False):
     """One armed timer. Inactive once fired or cancelled.
 
     Args:
@@ -88,8 +86,7 @@ class Timer:
     active: bool = True
 
 
-@dataclass(slots=True, eq=False)
-class Bucket:
+class Bucket(Struct, eq=False):
     """The timers of one slot of one wheel: those from `start_ms` on, for `tick_ms`."""
 
     start_ms: int

@@ -12,7 +12,6 @@ throwIfStreamsGroupMemberEpochIsInvalid.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final, Generic
 
 from msgspec import Struct
@@ -154,8 +153,7 @@ Fence = Callable[[Runtime, Partition, Any, Any], Effect | Refusal]
 """Makes the records that remove a member from a group."""
 
 
-@dataclass(slots=True, frozen=True)
-class MemberTimeout:
+class MemberTimeout(Struct, frozen=True):
     """What a timer of a member was armed for.
 
     Args:
@@ -175,8 +173,7 @@ class MemberTimeout:
     epoch: int | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class RetryTimeout:
+class RetryTimeout(Struct, frozen=True):
     """A timer whose write failed fires again after a while."""
 
     runtime: Runtime

@@ -90,8 +90,7 @@ NO_LEADER: Final = -1
 C = TypeVar("C", bound=changes.Change)
 
 
-@dataclass(slots=True)
-class PartitionState:
+class PartitionState(Struct):
     """One partition: its leader (-1 for none), replicas and ISR."""
 
     leader_id: int
@@ -100,13 +99,12 @@ class PartitionState:
     isr: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class TopicState:
+class TopicState(Struct):
     """A topic and its partitions, ordered by number."""
 
     name: str
     topic_id: bytes
-    partitions: list[PartitionState] = field(default_factory=list)
+    partitions: list[PartitionState] = []
 
 
 @dataclass(slots=True)

@@ -16,8 +16,9 @@ kafka 3.9, MemberMetadata.scala.
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from coordinator_sim.clock.clock import WallClock
 from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind, TimerQueue
@@ -46,8 +47,7 @@ from coordinator_sim.trace.events import Event, RebalanceReason
 Protocols = tuple[JoinGroupRequestProtocol, ...]
 
 
-@dataclass(slots=True, eq=False)
-class Member:
+class Member(Struct, eq=False):
     """One member of a classic group.
 
     Args:
@@ -75,7 +75,7 @@ class Member:
     is_new: bool = False
     session: Timer | None = None
     table_rank: int = 0
-    name_hash: int = field(init=False)
+    name_hash: int = 0
 
     def __post_init__(self) -> None:
         self.name_hash = java_string_hash(self.member_id)

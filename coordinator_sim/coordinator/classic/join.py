@@ -6,8 +6,9 @@ which error wins.
 Source: kafka trunk, group-coordinator/.../GroupMetadataManager.java, classicGroupJoin and below.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.classic.group import Group, Member
@@ -293,8 +294,7 @@ def empty_group_value(group: Group) -> GroupMetadataValue:
     )
 
 
-@dataclass(slots=True, eq=False)
-class StoreNewGroup:
+class StoreNewGroup(Struct, eq=False):
     """The record of a group that a JoinGroup created."""
 
     runtime: Runtime

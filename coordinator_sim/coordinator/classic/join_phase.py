@@ -7,8 +7,6 @@ Source: kafka trunk, GroupMetadataManager.java, prepareRebalance, completeClassi
 tryCompleteInitialRebalanceElseSchedule and rescheduleClassicGroupMemberHeartbeat.
 """
 
-from dataclasses import dataclass
-
 from msgspec import Struct
 
 from coordinator_sim.clock.timer_queue import Timer, TimerKey, TimerKind
@@ -30,8 +28,7 @@ from coordinator_sim.messages.sync_group import SyncGroupResponse
 from coordinator_sim.trace.events import Event, RebalanceReason
 
 
-@dataclass(slots=True, frozen=True)
-class OwnSession:
+class OwnSession(Struct, frozen=True):
     """What the timer of a session remembers that is not the member's latest, or outlives it.
 
     Args:
@@ -264,8 +261,7 @@ def _drop_not_rejoined(runtime: Runtime, group: Group) -> None:
     group.remove_all([member.member_id for member in dropped])
 
 
-@dataclass(slots=True, frozen=True)
-class InitialDelay:
+class InitialDelay(Struct, frozen=True):
     """What the timer of an initial rebalance remembers: its own length, and what may follow."""
 
     delay_ms: int
@@ -352,8 +348,7 @@ def group_record(runtime: Runtime, group: Group, value: GroupMetadataValue) -> L
     return LogRecord(GroupMetadataKey(group.group_id), value, runtime.profile.group_value_version)
 
 
-@dataclass(slots=True, eq=False)
-class StoreEmptyGroup:
+class StoreEmptyGroup(Struct, eq=False):
     """The record of a generation that ended empty: a failure is only told to the trace."""
 
     runtime: Runtime

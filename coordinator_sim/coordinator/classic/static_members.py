@@ -4,8 +4,9 @@ Source: kafka trunk, GroupMetadataManager.updateStaticMemberThenRebalanceOrCompl
 ClassicGroup.replaceStaticMember (KIP-345, KIP-814).
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator_sim.coordinator.classic.group import Group, Member, Protocols
 from coordinator_sim.coordinator.classic.join_phase import (
@@ -107,8 +108,7 @@ def _trace_replaced(group: Group, old_id: str, new: Member, attrs: dict[str, str
         )
 
 
-@dataclass(slots=True, frozen=True)
-class StaticMemberBefore:
+class StaticMemberBefore(Struct, frozen=True):
     """A static member before its replacement, to go back to when storing it fails."""
 
     member_id: str
@@ -117,8 +117,7 @@ class StaticMemberBefore:
     session_timeout_ms: int
 
 
-@dataclass(slots=True, eq=False)
-class StoreStaticMember:
+class StoreStaticMember(Struct, eq=False):
     """The record of a static member that came back under a new id in a Stable group."""
 
     runtime: Runtime

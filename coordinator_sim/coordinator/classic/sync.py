@@ -3,7 +3,7 @@
 Source: kafka trunk, GroupMetadataManager.classicGroupSync and below.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from coordinator_sim.clock.timer_queue import TimerKey, TimerKind
 from coordinator_sim.coordinator.classic.group import Group, Member
@@ -125,8 +125,7 @@ def _trace_missing(group: Group, given: dict[str, bytes]) -> None:
         group.tell(Event.EMPTY_ASSIGNMENT, attrs={"member_ids": ", ".join(missing)})
 
 
-@dataclass(slots=True, eq=False)
-class StoreAssignment:
+class StoreAssignment(Struct, eq=False):
     """The record of a generation's assignment."""
 
     runtime: Runtime

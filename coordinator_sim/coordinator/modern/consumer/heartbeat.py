@@ -9,9 +9,9 @@ GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid.
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.contract import AssignmentFailed
@@ -384,8 +384,7 @@ def _updated(
 # -- the group epoch, the target and the member's next assignment ---------------------------------
 
 
-@dataclass(slots=True, frozen=True)
-class MemberChange:
+class MemberChange(Struct, frozen=True):
     """A heartbeat under way, or the JoinGroup of a classic member.
 
     Args:
