@@ -17,7 +17,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.common.timeline import Timeline, TimelineTable, TimelineValue
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.partitioning import java_string_hash
@@ -159,6 +158,7 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
 
     Attributes:
         group_type: Its name on the wire.
+        session_setting: The field of `CoordinatorConfig` that says how long members' sessions are.
         record_types: Of its records.
         no_target: What a member shall have that has no entry in `targets`.
         profile: Of the coordinator.
@@ -171,6 +171,7 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
     """
 
     group_type: ClassVar[str]
+    session_setting: ClassVar[str]
     record_types: ClassVar[RecordTypes]
     no_target: ClassVar[Any]
     __slots__ = (
@@ -204,11 +205,6 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
     def epochs_as_of(self, position: int) -> EpochsT:
         """The epochs that a reader at that log position sees."""
         return self._epochs.as_of(position)
-
-    @staticmethod
-    @abstractmethod
-    def session_timeout_ms(config: CoordinatorConfig) -> int:
-        """How long a session of a member is."""
 
     @property
     def is_empty(self) -> bool:
@@ -280,7 +276,7 @@ class EpochGroup(ABC, Generic[MemberT, TargetT, EpochsT]):
             names: Topics that the group needs.
             wall_ms: The present.
         """
-        if topics.has_changed(names, self.seen_version):
+        if topics.version > self.seen_version and topics.have_changed(names, self.seen_version):
             self.refresh = NOT_CHECKED
         self.seen_version = topics.version
         deadline_ms, epoch = self.refresh

@@ -199,7 +199,7 @@ def start_session(
 ) -> None:
     """Give a member its whole session timeout from now."""
     timeout = MemberTimeout(partition, type(group), group.group_id, member_id)
-    _arm(runtime, timeout, group.session_timeout_ms(runtime.config_of(group.group_id)))
+    _arm(runtime, timeout, getattr(runtime.config_of(group.group_id), group.session_setting))
 
 
 def start_classic_session(
@@ -305,7 +305,7 @@ def _departure(
 ) -> Beside:
     """Which time of a member was over, for the trace."""
     if timeout.epoch is None:
-        session_ms = group.session_timeout_ms(runtime.config_of(timeout.group_id))
+        session_ms = getattr(runtime.config_of(timeout.group_id), group.session_setting)
         return Beside(departure=Event.MEMBER_FAILED, departed={"session_timeout_ms": session_ms})
     columns = {
         "rebalance_timeout_ms": member.rebalance_timeout_ms,

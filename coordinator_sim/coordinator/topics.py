@@ -76,10 +76,8 @@ class KnownTopics:
             self._hashes.pop(topic.name, None)
             self._changed_in[topic.name] = version
 
-    def has_changed(self, names: Iterable[str], version: int) -> bool:
+    def have_changed(self, names: Iterable[str], version: int) -> bool:
         """Whether one of these topics came, changed or went after that version."""
-        if version >= self.version:
-            return False
         changed_in = self._changed_in
         return any(changed_in.get(name, 0) > version for name in names)
 

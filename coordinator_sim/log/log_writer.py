@@ -55,6 +55,7 @@ class LogWriter:
         "_held",
         "_place",
         "_producers",
+        "_stamps",
         "_store",
         "end_offset",
         "high_watermark",
@@ -128,6 +129,7 @@ class LogWriter:
     def configure(self, config: LogConfig) -> None:
         """Use other settings from now on."""
         self._config = config
+        self._stamps = config.stamps
         self._store.configure(
             contract.SegmentSettings(
                 segment_bytes=config.segment_bytes,
@@ -228,7 +230,7 @@ class LogWriter:
         return log_values.Appended(
             base_offset=first.base_offset,
             last_offset=ready.spans[-1].last_offset,
-            log_append_time_ms=now_ms if self._config.stamps else -1,
+            log_append_time_ms=now_ms if self._stamps else -1,
             log_start_offset=self.log_start_offset,
         )
 
@@ -301,7 +303,7 @@ class LogWriter:
             InvariantViolation: its offsets begin elsewhere.
         """
         data = encode_batch(batch, form)
-        if batch.marker is not None or self._config.stamps:
+        if batch.marker is not None or self._stamps:
             encoded = EncodedBatch(batch.base_offset, batch.next_offset, data)
             return self.append_encoded(encoded, now_ms=now_ms)
         self._require_end(batch.base_offset)
@@ -441,13 +443,13 @@ class LogWriter:
         return log_values.Appended(
             base_offset=span.base_offset,
             last_offset=span.last_offset,
-            log_append_time_ms=now_ms if self._config.stamps else -1,
+            log_append_time_ms=now_ms if self._stamps else -1,
             log_start_offset=self.log_start_offset,
         )
 
     def _timed(self, data: bytes, now_ms: int) -> bytes:
         """A coordinator's batch, stamped with the log's time if the topic has LogAppendTime."""
-        if self._config.stamps and data[_MAGIC_AT] == CURRENT_MAGIC:
+        if self._stamps and data[_MAGIC_AT] == CURRENT_MAGIC:
             return stamped(data, now_ms, is_appended=True)
         return data
 
@@ -483,4 +485,5 @@ class LogWriter:
         if self._held is not None:
             reached = min(reached, max(self._held, self.high_watermark))
         self.high_watermark = reached
-        self._producers.on_high_watermark(reached)
+        if self._producers.ended:
+            self._producers.on_high_watermark(reached)

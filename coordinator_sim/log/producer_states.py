@@ -68,13 +68,13 @@ class _Producer:
 class ProducerStates:
     """All producers of one partition."""
 
-    __slots__ = ("_ended", "_open", "_producers", "first_unstable_offset")
+    __slots__ = ("_open", "_producers", "ended", "first_unstable_offset")
 
     def __init__(self) -> None:
         self._producers: dict[int, _Producer] = {}
         self._open: dict[int, int] = {}
         """First offset -> producer id of each open transaction, in ascending order."""
-        self._ended: dict[int, int] = {}
+        self.ended: dict[int, int] = {}
         """First -> last offset of ended transactions, in the order of their ends."""
         self.first_unstable_offset: int | None = None
         """First offset of the oldest transaction that is open or whose marker is not below the
@@ -83,7 +83,7 @@ class ProducerStates:
     @property
     def is_empty(self) -> bool:
         """Whether no producer is known and no transaction waits for the high watermark."""
-        return not self._producers and not self._ended
+        return not self._producers and not self.ended
 
     # -- appends -----------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class ProducerStates:
         if first_offset is None:
             return None
         self._open.pop(first_offset, None)
-        self._ended[first_offset] = span.last_offset
+        self.ended[first_offset] = span.last_offset
         self._find_first_unstable()
         if marker.committed:
             return None
@@ -213,11 +213,9 @@ class ProducerStates:
 
     def on_high_watermark(self, high_watermark: int) -> None:
         """Forget the ended transactions whose markers are below the high watermark."""
-        if not self._ended:
-            return
-        done = [first for first, last in self._ended.items() if last < high_watermark]
+        done = [first for first, last in self.ended.items() if last < high_watermark]
         for first_offset in done:
-            del self._ended[first_offset]
+            del self.ended[first_offset]
         if done:
             self._find_first_unstable()
 
@@ -277,7 +275,7 @@ class ProducerStates:
         """Forget all producers."""
         self._producers.clear()
         self._open.clear()
-        self._ended.clear()
+        self.ended.clear()
         self.first_unstable_offset = None
 
     def ends(self) -> dict[int, ProducerEnd]:
@@ -310,8 +308,8 @@ class ProducerStates:
 
     def _find_first_unstable(self) -> None:
         first = next(iter(self._open), None)
-        if self._ended:
-            oldest = min(self._ended)
+        if self.ended:
+            oldest = min(self.ended)
             first = oldest if first is None else min(first, oldest)
         self.first_unstable_offset = first
 

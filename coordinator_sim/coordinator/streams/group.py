@@ -20,7 +20,6 @@ from coordinator_sim.coordinator.common.timeline import (
     TimelineTable,
     TimelineValue,
 )
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.epoch_group import (
     AssignmentEpochs,
     EpochGroup,
@@ -133,6 +132,7 @@ class StreamsGroup(EpochGroup[StreamsGroupMember, Tasks, StreamsGroupEpochs]):
     """
 
     group_type: ClassVar = STREAMS
+    session_setting: ClassVar = "group_streams_session_timeout_ms"
     no_target: ClassVar = NOTHING_WANTED
     record_types: ClassVar = RecordTypes(
         group_key=StreamsGroupMetadataKey,
@@ -180,11 +180,6 @@ class StreamsGroup(EpochGroup[StreamsGroupMember, Tasks, StreamsGroupEpochs]):
         self.task_offsets: dict[str, TaskOffsets] = {}
 
     # -- questions -------------------------------------------------------------------------
-
-    @staticmethod
-    def session_timeout_ms(config: CoordinatorConfig) -> int:
-        """How long a session of a member is."""
-        return config.group_streams_session_timeout_ms
 
     @property
     def state(self) -> StreamsGroupState:

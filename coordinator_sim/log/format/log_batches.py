@@ -21,7 +21,7 @@ from msgspec import Struct
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.offsets_records import decode_record, encode_key, encode_value
+from coordinator_sim.log.format.offsets_records import decode_record, encode_record
 from coordinator_sim.log.format.record_batches import (
     CURRENT_MAGIC,
     NO_ID,
@@ -183,19 +183,15 @@ def encode_batch(batch: LogBatch, form: BatchForm = DEFAULT_FORM) -> bytes:
         usual = usual_commit_records(batch)
         if usual is not None:
             return _framed(batch, form, usual)
-    records = tuple(
-        Record(
-            offset=batch.base_offset + index,
-            timestamp_ms=batch.time_of(index) if form.magic else NO_ID,
-            key=encode_key(record.key, legacy=record.legacy_key),
-            value=(
-                None if record.value is None else encode_value(record.value, record.value_version)
-            ),
-        )
-        for index, record in enumerate(batch.records)
-    )
+    times_ms = batch.record_times_ms if form.magic else (NO_ID,) * len(batch.records)
+    records = []
+    for index, record in enumerate(batch.records):
+        key, value = encode_record(record)
+        at_ms = times_ms[index] if times_ms else batch.timestamp_ms
+        offset = batch.base_offset + index
+        records.append(Record(offset=offset, timestamp_ms=at_ms, key=key, value=value))
     stored = batch_of(
-        records,
+        tuple(records),
         magic=form.magic,
         compression=form.compression,
         leader_epoch=form.leader_epoch,

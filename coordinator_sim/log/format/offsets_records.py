@@ -80,6 +80,17 @@ def encode_value(value: LogValue, version: int) -> bytes:
     return value.data if isinstance(value, OpaqueValue) else records.value_bytes(value, version)
 
 
+def encode_record(record: LogRecord) -> tuple[bytes, bytes | None]:
+    """The key and the value of a record; None for a tombstone."""
+    key, value = record.key, record.value
+    if value is None:
+        return encode_key(key, legacy=record.legacy_key), None
+    if record.legacy_key or isinstance(key, OpaqueKey):
+        data = encode_value(value, record.value_version)
+        return encode_key(key, legacy=record.legacy_key), data
+    return records.record_writer(type(key), record.value_version)(key, value)
+
+
 def decode_value(key: LogKey, data: bytes) -> tuple[LogValue, int]:
     """The value under a key, and the version of its schema.
 

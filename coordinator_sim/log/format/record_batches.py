@@ -123,7 +123,7 @@ def encode_record_batch(batch: RecordBatch) -> bytes:
         record_bytes(record, batch.base_offset, batch.base_timestamp_ms) for record in batch.records
     )
     # An emptied batch has no compressed stream. Source: writeEmptyHeader.
-    body = compress(batch.compression, records) if batch.records else b""
+    body = compress(batch.compression, records) if batch.compression and records else records
     return framed(batch, body, len(batch.records), batch.base_timestamp_ms)
 
 

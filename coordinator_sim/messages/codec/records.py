@@ -121,6 +121,24 @@ def front(data: bytes, what: str) -> int:
 
 
 @cache
+def record_writer(key: type[Struct], version: int) -> Callable[[Any, Any], tuple[bytes, bytes]]:
+    """What writes a key of that type, and its value, as `key_bytes` and `value_bytes` do.
+
+    Raises:
+        UnsupportedVersion: Kafka never had the version of the value.
+    """
+    layout = record_layout(value_struct(key), version)
+    name = key.__name__.removesuffix("Key")
+    writing = Writing(f"write_{name}Record_{version}", ("key",), key.__module__)
+    writing.constant("h", key.record_type)  # type: ignore[attr-defined]
+    writing.struct(record_layout(key), "key")
+    writing.begin_next()
+    writing.constant("h", version)
+    writing.struct(layout, "message")
+    return writing.compiled()
+
+
+@cache
 def _reader(struct: type[Struct], version: int) -> Callable[[bytes], Any]:
     layout = record_layout(struct, version)
     reading = Reading(f"read_{layout.name}_{version}", struct.__module__, start=_FRONT_SIZE)

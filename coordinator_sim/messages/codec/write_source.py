@@ -103,13 +103,14 @@ class Writing:
             whenever these are many, and returns the bytes.
     """
 
-    __slots__ = ("_in_steps", "_out", "_run", "_source", "_structs")
+    __slots__ = ("_in_steps", "_out", "_returned", "_run", "_source", "_structs")
 
     def __init__(
         self, name: str, arguments: Sequence[str], structs: str, *, in_steps: bool = False
     ) -> None:
         self._source = Source(name)
         self._in_steps = in_steps
+        self._returned = "b''.join([*joined, *parts])" if in_steps else "b''.join(parts)"
         self._structs = import_module(structs)
         self._run = _Run()
         self._out = "parts"
@@ -117,6 +118,13 @@ class Writing:
         source.indent(f"def {name}({', '.join((*arguments, 'message'))}):")
         source.add("joined, parts, cost = [], [], 0" if in_steps else "parts = []")
         source.indent("try:")
+
+    def begin_next(self) -> None:
+        """The bytes up to here are the first of two that the function returns."""
+        self._flush()
+        self._source.add("first = b''.join(parts)")
+        self._source.add("parts.clear()")
+        self._returned = f"first, {self._returned}"
 
     def compiled(self) -> Callable[..., Any]:
         """The function."""
@@ -128,9 +136,7 @@ class Writing:
         source.indent(f"except {source.constant('faults', faults)} as fault:")
         source.add("raise explained(fault) from None")
         source.dedent()
-        source.add(
-            "return b''.join([*joined, *parts])" if self._in_steps else "return b''.join(parts)"
-        )
+        source.add(f"return {self._returned}")
         return source.compiled()
 
     # -- numbers -----------------------------------------------------------------------
@@ -330,6 +336,7 @@ class Writing:
         self._flush()
         source = self._source
         tags, outer = source.variable(), self._out
+        short = source.constant("short", _SHORT)
         varint = source.constant("varint", unsigned_varint_bytes)
         source.add(f"{tags} = []")
         for each in sorted(tagged, key=lambda each: each.field.tag or 0):
@@ -342,10 +349,12 @@ class Writing:
             raw = source.variable()
             source.add(f"{raw} = b''.join({self._out})")
             tag = unsigned_varint_bytes(each.field.tag or 0)
-            source.add(f"{tags}.append({tag!r} + {varint}(len({raw})) + {raw})")
+            size = f"{short}[len({raw}) - 1] if len({raw}) < 128 else {varint}(len({raw}))"
+            source.add(f"{tags}.append({tag!r} + ({size}) + {raw})")
             source.dedent()
             self._out = outer
-        self._add(f"{varint}(len({tags})) + b''.join({tags})")
+        # Fewer than 128 tags: their number is a varint of one byte.
+        self._add(f"bytes((len({tags}),)) + b''.join({tags})")
 
     # -- arrays ------------------------------------------------------------------------
 

@@ -19,7 +19,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.common.timeline import LATEST, Timeline, TimelineTable
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.epoch_group import AssignmentEpochs, RecordTypes
 from coordinator_sim.coordinator.modern.group import (
     MemberState,
@@ -313,6 +312,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target, ConsumerGroupEpochs
     """
 
     group_type: ClassVar = CONSUMER
+    session_setting: ClassVar = "group_consumer_session_timeout_ms"
     no_target: ClassVar[Target] = {}
     record_types: ClassVar = RecordTypes(
         group_key=ConsumerGroupMetadataKey,
@@ -345,11 +345,6 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember, Target, ConsumerGroupEpochs
         self.partition_epochs = TimelineTable[tuple[bytes, int], int](timeline, _no_order)
 
     # -- questions -------------------------------------------------------------------------
-
-    @staticmethod
-    def session_timeout_ms(config: CoordinatorConfig) -> int:
-        """How long a session of a member is."""
-        return config.group_consumer_session_timeout_ms
 
     @property
     def state(self) -> ConsumerGroupState:

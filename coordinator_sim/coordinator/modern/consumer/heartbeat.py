@@ -136,9 +136,12 @@ def _heartbeat(
     before, updated = found.member, _updated(found.member, request, context)
     if updated != before:
         records.append(group.member_record(updated))
-    regex_change = change_regex(runtime, partition, group, (before, updated), records, context)
-    if isinstance(regex_change, Refusal):
-        return regex_change
+    regex_change: RegexChange | Refusal = RegexChange.NONE
+    is_regex_new = updated.subscribed_topic_regex != before.subscribed_topic_regex
+    if is_regex_new or group.regex_counts.entries:
+        regex_change = change_regex(runtime, partition, group, (before, updated), records, context)
+        if isinstance(regex_change, Refusal):
+            return regex_change
     change = MemberChange(runtime, group, before, updated, records, regex_change)
     target = member_target(change)
     if isinstance(target, Refusal):
@@ -147,7 +150,7 @@ def _heartbeat(
     if after is None:
         return _UNKNOWN_STATE
     start_session(runtime, partition, group, member_id)
-    is_upgrade = partition.classic_group(request.group_id) is not None
+    is_upgrade = isinstance(partition.groups.get(request.group_id), Group)
     removal = RemoveGroups(runtime, partition, CONVERTED) if is_upgrade else None
     response = _answer(runtime, request, before, after)
     beside = Beside(assignor=assignor_of(change)) if runtime.tracing and records else NOTHING_BESIDE
@@ -426,14 +429,13 @@ def last_member_target(change: MemberChange) -> MemberTarget:
 
 
 def _target_for(change: MemberChange, epoch: int, target: Target) -> MemberTarget:
-    runtime, updated = change.runtime, change.updated
+    updated = change.updated
     regex = updated.subscribed_topic_regex
     matched = change.group.regex_topics(regex) if regex else frozenset[str]()
     return MemberTarget(
         epoch=epoch,
         partitions=target,
-        topics=runtime.topics.ids_of(updated.subscribed_topic_names | matched),
-        has_topics=bool(updated.subscribed_topic_names or matched),
+        names=updated.subscribed_topic_names | matched,
         is_new=change.names_changed or change.regex is not RegexChange.NONE,
     )
 
@@ -634,8 +636,10 @@ def reconciled(
     Source: GroupMetadataManager.maybeReconcile.
     """
     runtime, group, updated = change.runtime, change.group, change.updated
+    if not target.is_new and updated.is_reconciled_to(target.epoch):
+        return updated
     builder = CurrentAssignmentBuilder(
-        runtime.profile, updated, target, owned, group.partition_epoch
+        runtime.profile, runtime.topics, updated, target, owned, group.partition_epoch
     )
     after = builder.build()
     if after is None or after == updated:

@@ -6,7 +6,7 @@ is free when its owner has told that it gave it up.
 Source: kafka 4.4, group-coordinator/.../modern/consumer/CurrentAssignmentBuilder.java.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -22,6 +22,7 @@ from coordinator_sim.coordinator.modern.consumer.group import (
     owns_any,
 )
 from coordinator_sim.coordinator.modern.group import MemberState
+from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.kafka.profiles import Profile
 
 _EMPTY: Final[dict[int, int]] = {}
@@ -33,15 +34,13 @@ class MemberTarget(Struct, frozen=True):
     Args:
         epoch: Of the target.
         partitions: What the member shall have.
-        topics: Ids of the topics that it subscribes to and that exist.
-        has_topics: Whether it names any topic, existing or not.
+        names: Of the topics that it subscribes to, existing or not.
         is_new: Whether its subscription has changed with this heartbeat.
     """
 
     epoch: int
     partitions: Target
-    topics: Container[bytes]
-    has_topics: bool
+    names: frozenset[str]
     is_new: bool
 
 
@@ -50,6 +49,7 @@ class CurrentAssignmentBuilder(Struct, frozen=True):
 
     Args:
         profile: Of the coordinator.
+        topics: Of the cluster.
         member: As it is, its subscription updated.
         target: Where it shall go.
         owned: What it reports to have; None when it reports nothing.
@@ -57,6 +57,7 @@ class CurrentAssignmentBuilder(Struct, frozen=True):
     """
 
     profile: Profile
+    topics: KnownTopics
     member: ConsumerGroupMember
     target: MemberTarget
     owned: Owned | None
@@ -66,8 +67,6 @@ class CurrentAssignmentBuilder(Struct, frozen=True):
         """The member after the step; None for one that must abandon all and join again."""
         member, target = self.member, self.target
         watches = target.is_new and self.profile.consumer_trims_assignment
-        if not watches and member.is_reconciled_to(target.epoch):
-            return member
         match member.state:
             case MemberState.STABLE:
                 if member.member_epoch != target.epoch:
@@ -89,13 +88,14 @@ class CurrentAssignmentBuilder(Struct, frozen=True):
         Source: CurrentAssignmentBuilder.computeNextAssignment.
         """
         member, target = self.member, self.target
+        topics = self.topics.ids_of(target.names)
         kept: dict[bytes, dict[int, int]] = {}
         revoked: dict[bytes, dict[int, int]] = {}
         granted: dict[bytes, list[int]] = {}
         is_unreleased = False
         for topic_id in dict.fromkeys((*target.partitions, *member.assigned)):
             wanted = target.partitions.get(topic_id, ())
-            if self.profile.consumer_trims_assignment and topic_id not in target.topics:
+            if self.profile.consumer_trims_assignment and topic_id not in topics:
                 wanted = ()
             held = member.assigned.get(topic_id, _EMPTY)
             keep = {index: epoch for index, epoch in held.items() if index in set(wanted)}
@@ -134,7 +134,7 @@ class CurrentAssignmentBuilder(Struct, frozen=True):
         Source: CurrentAssignmentBuilder.updateCurrentAssignment.
         """
         member = self.member
-        if not self.target.has_topics and not member.pending_revocation:
+        if not self.target.names and not member.pending_revocation:
             # QUIRK: a member that no record has given anything yet takes no step, one whose record
             # says that it has nothing does: the maps are compared by identity.
             if member.assigned is NONE_OWNED:
@@ -142,10 +142,11 @@ class CurrentAssignmentBuilder(Struct, frozen=True):
             kept: Epochs = NONE_OWNED
             pending = member.assigned
         else:
+            topics = self.topics.ids_of(self.target.names)
             gone = {
                 topic_id: held
                 for topic_id, held in member.assigned.items()
-                if topic_id not in self.target.topics
+                if topic_id not in topics
             }
             if not gone:
                 return member

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target, as_target, held
 from coordinator_sim.coordinator.common.timeline import Timeline
-from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.epoch_group import RecordTypes
 from coordinator_sim.coordinator.modern.group import (
     MemberState,
@@ -266,6 +265,7 @@ class ShareGroup(ModernGroup[ShareGroupMember, Target, ShareGroupEpochs]):
     """
 
     group_type: ClassVar = SHARE
+    session_setting: ClassVar = "group_share_session_timeout_ms"
     no_target: ClassVar[Target] = NO_TARGET
     record_types: ClassVar = RecordTypes(
         group_key=ShareGroupMetadataKey,
@@ -285,11 +285,6 @@ class ShareGroup(ModernGroup[ShareGroupMember, Target, ShareGroupEpochs]):
         epoch = profile.consumer_first_epoch
         first = ShareGroupEpochs(group_epoch=epoch, assignment_epoch=epoch)
         super().__init__(timeline, group_id, first, profile)
-
-    @staticmethod
-    def session_timeout_ms(config: CoordinatorConfig) -> int:
-        """How long a session of a member is."""
-        return config.group_share_session_timeout_ms
 
     def joined(self, member_id: str) -> ShareGroupMember:
         """The member of that id; one that is not there comes into the group without anything.
