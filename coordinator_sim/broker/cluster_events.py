@@ -10,6 +10,7 @@ from typing import Any
 
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.metadata.changes import Change
+from coordinator_sim.broker.purgatory import Place
 
 
 @dataclass(slots=True)
@@ -18,7 +19,7 @@ class ClusterEvents:
 
     Attributes:
         changed: (change): the metadata changed; listeners by type of change.
-        readable: (topic, partition): more can be read, or readers must check again: an append, a
+        readable: (partition): more can be read, or readers must check again: an append, a
             marker, a moved high watermark.
         leader_changed: (topic, partition, present): another leader, or none.
         topic_created: (name, present).
@@ -32,7 +33,7 @@ class ClusterEvents:
     changed: dict[type[Change], list[Callable[[Any], None]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    readable: list[Callable[[str, int], None]] = field(default_factory=list)
+    readable: list[Callable[[Place], None]] = field(default_factory=list)
     leader_changed: list[Callable[[str, int, Instants], None]] = field(default_factory=list)
     topic_created: list[Callable[[str, Instants], None]] = field(default_factory=list)
     topic_deleted: list[Callable[[str, bytes, int, Instants], None]] = field(default_factory=list)
@@ -41,8 +42,12 @@ class ClusterEvents:
     disconnected: list[Callable[[int], None]] = field(default_factory=list)
     trouble: list[Callable[[str], None]] = field(default_factory=list)
 
-    def touched(self, place: tuple[str, int]) -> None:
+    def touched(self, place: Place) -> None:
         """Tell the listeners of `readable` about a partition."""
-        topic, partition = place
         for listener in self.readable:
-            listener(topic, partition)
+            listener(place)
+
+    def listen(self, listener: Callable[[Place], None]) -> None:
+        """Add a listener of `readable`, unless it is there."""
+        if listener not in self.readable:
+            self.readable.append(listener)

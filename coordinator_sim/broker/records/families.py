@@ -142,7 +142,10 @@ class DataApis:
 
     def _listen(self, cluster_events: ClusterEvents) -> None:
         """Subscribe to the events of partitions and connections."""
-        cluster_events.readable.append(lambda topic, partition: self.touched((topic, partition)))
+        cluster_events.readable += (
+            self.produces.purgatory.touched,
+            self.fetches.purgatory.touched,
+        )
         cluster_events.leader_changed.append(
             lambda topic, partition, _now: self.touched((topic, partition))
         )

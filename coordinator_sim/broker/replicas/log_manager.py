@@ -37,6 +37,7 @@ class _Kept:
     store: SegmentStore
     topic_id: bytes
     image_version: int
+    configs_version: int
     config: LogConfig
     is_broken: bool = False
 
@@ -50,7 +51,7 @@ class LogManager:
         config_of: See `ConfigOf`; called again whenever the metadata changed.
 
     Attributes:
-        changed: (topic, partition): a log was opened, or may have got other settings.
+        changed: (partition): a log was opened, or may have got other settings.
     """
 
     def __init__(self, image: MetadataImage, new_store: NewStore, config_of: ConfigOf) -> None:
@@ -58,7 +59,7 @@ class LogManager:
         self._new_store = new_store
         self._config_of = config_of
         self._kept: dict[Place, _Kept] = {}
-        self.changed: list[Callable[[str, int], None]] = []
+        self.changed: list[Callable[[Place], None]] = []
 
     def log_of(self, topic: str, partition: int) -> PartitionLog | None:
         """The log of a partition; None when there is no such partition.
@@ -73,11 +74,13 @@ class LogManager:
         if state is None:
             return None
         topic_id = self._image.topics[topic].topic_id
-        config = self._config_of(topic)
+        configs_version = self._image.configs_version
+        has_config = kept is not None and kept.configs_version == configs_version
+        config = kept.config if kept is not None and has_config else self._config_of(topic)
         if kept is None or kept.topic_id != topic_id:
             store = self._new_store(topic, partition, topic_id)
             log = PartitionLog(topic, partition, store, config)
-            kept = _Kept(log, store, topic_id, -1, config)
+            kept = _Kept(log, store, topic_id, -1, configs_version, config)
             self._kept[topic, partition] = kept
         elif kept.config != config:
             kept.config = config
@@ -86,8 +89,9 @@ class LogManager:
             kept.log = PartitionLog(topic, partition, kept.store, config)
             kept.is_broken = False
         kept.image_version = self._image.version
+        kept.configs_version = configs_version
         for listener in self.changed:
-            listener(topic, partition)
+            listener((topic, partition))
         if kept.log.leader_epoch < state.leader_epoch:
             kept.log.become_leader(state.leader_epoch)
         return kept.log
@@ -202,10 +206,10 @@ class LogMaintenance:
         cluster_events.readable.append(self._begin)
         self._logs.changed.append(self._begin)
 
-    def _begin(self, topic: str, partition: int) -> None:
+    def _begin(self, place: Place) -> None:
         """Schedule the turns that are not scheduled yet, if this log has records."""
         is_incomplete = len(self._due_ms) < len(_INTERVALS_MS)
-        if is_incomplete and self._logs.has_records(topic, partition):
+        if is_incomplete and self._logs.has_records(*place):
             self.arm()
 
     def expire(self, now: Instants) -> None:

@@ -11,6 +11,7 @@ from coordinator_sim.broker.configs.configs import NO_PERSISTER, Configs
 from coordinator_sim.broker.contract import Call, Handlers, Instants
 from coordinator_sim.broker.hosting import FollowingHosting
 from coordinator_sim.broker.metadata.image import MetadataImage
+from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.replicas.state_topic import StateTopic
 from coordinator_sim.broker.security.authorizer import Operation
 from coordinator_sim.broker.share_coordinator.operations import (
@@ -131,6 +132,7 @@ class ShareCoordination:
                 cluster.scheduler.wake_by_group_ms,
             )
             coordinator.startup()
+            cluster.cluster_events.listen(self._readable)
             coordinator.enable(is_enabled=self._is_enabled(), now_ms=now.group_ms)
             return coordinator
 
@@ -144,7 +146,6 @@ class ShareCoordination:
         )
         self.hosting.listen(cluster.cluster_events)
         cluster.cluster_events.topic_deleted.append(self._topic_deleted)
-        cluster.cluster_events.readable.append(self._readable)
         cluster.scheduler.watch(self)
 
     def handlers(self) -> Handlers:
@@ -185,8 +186,9 @@ class ShareCoordination:
         for coordinator in self.hosting.running():
             coordinator.topics_deleted((topic_id,), now.group_ms)
 
-    def _readable(self, topic: str, partition: int) -> None:
+    def _readable(self, place: Place) -> None:
         """A partition's high watermark may have moved."""
+        topic, partition = place
         if topic != SHARE_STATE_TOPIC:
             return
         coordinator = self.hosting.leader_of(partition)

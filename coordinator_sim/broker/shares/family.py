@@ -8,6 +8,7 @@ from coordinator_sim.broker.contract import Handlers, Instants
 from coordinator_sim.broker.draws import chance
 from coordinator_sim.broker.groups.group_coordinators import BrokerCoordinator, GroupCoordinators
 from coordinator_sim.broker.metadata.changes import FeatureSet
+from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.scheduler import earliest
 from coordinator_sim.broker.shares.dead_letter_queue import ShareGroupDeadLetters
 from coordinator_sim.broker.shares.offsets_api import ShareOffsetsApi
@@ -62,6 +63,7 @@ class Shares:
         """The share partitions of a broker that lives."""
         found = self._brokers.get(broker_id)
         if found is None:
+            self._cluster.cluster_events.listen(self._readable)
             letters = None
             if self._cluster.settings.profile.share_dead_letters:
                 letters = ShareGroupDeadLetters(broker_id, self._cluster, self._draw)
@@ -95,7 +97,6 @@ class Shares:
         """Subscribe to the events of partitions and connections."""
         cluster_events = self._cluster.cluster_events
         cluster_events.changed[FeatureSet].append(self._features_changed)
-        cluster_events.readable.append(self._readable)
         cluster_events.leader_changed.append(self._leader_changed)
         cluster_events.topic_deleted.append(self._topic_deleted)
         cluster_events.disconnected.append(self._disconnected)
@@ -112,10 +113,9 @@ class Shares:
             for broker in self._brokers.values():
                 broker.switched_off(self._cluster.latest)
 
-    def _readable(self, topic: str, partition: int) -> None:
-        if self._brokers:
-            for broker in self._moving():
-                broker.readable((topic, partition), self._cluster.latest)
+    def _readable(self, place: Place) -> None:
+        for broker in self._moving():
+            broker.readable(place, self._cluster.latest)
 
     def _leader_changed(self, topic: str, partition: int, now: Instants) -> None:
         state = self._cluster.hosted.image.topics.get(topic)

@@ -187,7 +187,7 @@ def break_appends(cluster: Cluster) -> None:
     """From now on whoever appends to the offsets topic meets a bug."""
     cluster.topics.create_spread("t", 1, Instants(NOW_MS, NOW_MS))
 
-    def broken(_topic: str, _partition: int) -> None:
+    def broken(_place: tuple[str, int]) -> None:
         raise KeyError("a bug")
 
     cluster.cluster_events.readable.append(broken)

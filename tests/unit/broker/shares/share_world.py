@@ -76,8 +76,7 @@ class ShareWorld:
         epoch = self.cluster.image.topics["lines"].partitions[partition].leader_epoch
         data = batch(*values, magic=2, start_ms=self.clients.now_ms)
         log.append(data, now_ms=self.now.group_ms, leader_epoch=epoch)
-        for told in self.cluster.cluster_events.readable:
-            told("lines", partition)
+        self.cluster.cluster_events.touched(("lines", partition))
 
     def allow(self, kind: int, name: str, *operations: int) -> None:
         """Let everybody do something."""
