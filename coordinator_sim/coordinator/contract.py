@@ -5,9 +5,11 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
-from coordinator_sim.assignors.server_contract import ServerAssignor
-from coordinator_sim.assignors.server_range import ServerRangeAssignor
-from coordinator_sim.assignors.server_uniform import ServerUniformAssignor
+from coordinator_sim.assignors.server import (
+    ServerAssignor,
+    ServerRangeAssignor,
+    ServerUniformAssignor,
+)
 from coordinator_sim.assignors.share_contract import Target as ShareTarget
 from coordinator_sim.assignors.share_simple import assign_simple
 from coordinator_sim.assignors.streams_sticky import AssignedTasks, assign_tasks

@@ -21,9 +21,12 @@ from coordinator_sim.assignors.registry import (
     make_connect_assignor,
     make_consumer_assignor,
 )
-from coordinator_sim.assignors.server_contract import ServerAssignor, ServerMember
-from coordinator_sim.assignors.server_range import ServerRangeAssignor
-from coordinator_sim.assignors.server_uniform import ServerUniformAssignor
+from coordinator_sim.assignors.server import (
+    ServerAssignor,
+    ServerMember,
+    ServerRangeAssignor,
+    ServerUniformAssignor,
+)
 from coordinator_sim.assignors.user_data import encode_sticky_entries
 from coordinator_sim.errors import UNREADABLE_JSON, CoordinatorSimError
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition, connector_resource

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.assignors.contract import AssignmentFailed
-from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
+from coordinator_sim.assignors.server import ServerMember, TopicAssignment
 from coordinator_sim.clock.timer_queue import Timer, TimerKind
 from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.common.runtime import PartitionState

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from coordinator_sim.assignors.foreign.contract import AssignorFault, Member
 from coordinator_sim.assignors.registry import make_asked_assignor
-from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
+from coordinator_sim.assignors.server import ServerMember, TopicAssignment
 from coordinator_sim.kafka.resources import TopicPartition
 
 _LOG: Final = logging.getLogger(__name__)

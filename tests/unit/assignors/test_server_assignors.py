@@ -3,9 +3,12 @@
 import pytest
 
 from coordinator_sim.assignors.contract import AssignmentFailed
-from coordinator_sim.assignors.server_contract import ServerAssignor, ServerMember
-from coordinator_sim.assignors.server_range import ServerRangeAssignor
-from coordinator_sim.assignors.server_uniform import ServerUniformAssignor
+from coordinator_sim.assignors.server import (
+    ServerAssignor,
+    ServerMember,
+    ServerRangeAssignor,
+    ServerUniformAssignor,
+)
 from coordinator_sim.harness.assignor_cases import CaseFormError, parse_case, run_case
 
 RANGE: ServerAssignor = ServerRangeAssignor()

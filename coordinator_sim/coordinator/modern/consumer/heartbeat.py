@@ -17,12 +17,18 @@ from msgspec.structs import replace
 from coordinator_sim.assignors.contract import AssignmentFailed
 from coordinator_sim.assignors.foreign.contract import AssignorFault
 from coordinator_sim.assignors.foreign.in_coordinators import NamedTopic, assigned_by_own
-from coordinator_sim.assignors.server_contract import ServerMember, TopicAssignment
+from coordinator_sim.assignors.server import ServerMember, TopicAssignment
 from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.effects import Effect, Parked
-from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from coordinator_sim.coordinator.epoch_group import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    CountedTopics,
+    is_homogeneous,
+)
 from coordinator_sim.coordinator.epoch_members import (
     Found,
     found_member,
@@ -55,7 +61,6 @@ from coordinator_sim.coordinator.modern.consumer.reconciliation import (
 )
 from coordinator_sim.coordinator.modern.consumer.regex import RegexChange, change_regex
 from coordinator_sim.coordinator.modern.consumer.upgrade import upgraded
-from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
 from coordinator_sim.coordinator.offsets.expiry import CONVERTED, RemoveGroups
 from coordinator_sim.coordinator.offsets.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime

@@ -1,23 +1,125 @@
-"""The server-side uniform assignor; `UniformBalancer` for members of different subscriptions.
+"""The server-side assignors of consumer groups (KIP-848): range and uniform.
 
-Source: kafka trunk, group-coordinator/.../assignor/UniformAssignor.java,
-UniformHomogeneousAssignmentBuilder.java and UniformHeterogeneousAssignmentBuilder.java.
+Topics are named by their ids. `UniformBalancer` is for members of different subscriptions.
+
+Source: kafka trunk, group-coordinator-api/.../group/api/assignor/PartitionAssignor.java;
+group-coordinator/.../assignor: RangeAssignor, UniformAssignor, UniformHomogeneousAssignmentBuilder,
+UniformHeterogeneousAssignmentBuilder.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
+
+from msgspec import Struct
 
 from coordinator_sim.assignors.contract import AssignmentFailed
-from coordinator_sim.assignors.server_contract import (
-    ServerMember,
-    TopicAssignment,
-    in_map_order,
-)
 from coordinator_sim.kafka.orders.iteration_order import (
     java_copy_capacity,
     java_hash_order,
+    java_string_key,
     uuid_hash,
 )
+
+TopicAssignment = dict[bytes, list[int]]
+"""Topic id -> partitions, ascending."""
+
+
+class ServerMember(Struct, frozen=True, kw_only=True):
+    """A member as its coordinator sees it.
+
+    Args:
+        subscribed: Topic ids of 16 bytes.
+        assigned: Topic id -> partitions it holds now, ascending.
+        rack_id: Where it is; Kafka's own assignors do not look at it.
+    """
+
+    member_id: str
+    subscribed: tuple[bytes, ...]
+    assigned: Mapping[bytes, Sequence[int]] = {}
+    group_instance_id: str | None = None
+    rack_id: str | None = None
+
+
+class ServerAssignor(Protocol):
+    """A server-side assignor: a pure function."""
+
+    @property
+    def name(self) -> str:
+        """Name in `group.consumer.assignors`."""
+        ...
+
+    def assign(
+        self,
+        topics: Mapping[bytes, int],
+        members: Sequence[ServerMember],
+        *,
+        is_homogeneous: bool | None = None,
+    ) -> dict[str, TopicAssignment]:
+        """Return partitions of each member.
+
+        Args:
+            topics: Topic id -> number of partitions.
+            members: In the order in which their coordinator lists them.
+            is_homogeneous: Whether all subscribe to the same topics, as the coordinator counted,
+                which also counts topics that do not exist; None compares what they subscribe to.
+        """
+        ...
+
+
+def in_map_order(members: Sequence[ServerMember]) -> list[ServerMember]:
+    """Return the members in the order of a HashMap filled in this order."""
+    by_id = {member.member_id: member for member in members}
+    return [by_id[member_id] for member_id in java_hash_order(by_id)]
+
+
+class ServerRangeAssignor:
+    """Kafka's server-side `range`: each topic in contiguous ranges over its sorted members."""
+
+    @property
+    def name(self) -> str:
+        """Name in `group.consumer.assignors`."""
+        return "range"
+
+    def assign(
+        self,
+        topics: Mapping[bytes, int],
+        members: Sequence[ServerMember],
+        *,
+        is_homogeneous: bool | None = None,
+    ) -> dict[str, TopicAssignment]:
+        """Return partitions of each member; the first members of a topic get its extra partitions.
+
+        Raises:
+            AssignmentFailed: a member subscribes to a topic that does not exist.
+        """
+        ordered = sorted(members, key=_sort_key)
+        assignment: dict[str, TopicAssignment] = {member.member_id: {} for member in ordered}
+        subscribers: dict[bytes, list[str]] = {}
+        for member in ordered:
+            # QUIRK: where all are told to subscribe to the same, the first one speaks for all.
+            for topic_id in (ordered[0] if is_homogeneous else member).subscribed:
+                subscribers.setdefault(topic_id, []).append(member.member_id)
+        for topic_id, member_ids in subscribers.items():
+            if topic_id not in topics:
+                raise AssignmentFailed(
+                    f"topic id {topic_id.hex()} does not exist (Java: PartitionAssignorException)"
+                )
+            quota, extra = divmod(topics[topic_id], len(member_ids))
+            start = 0
+            for rank, member_id in enumerate(member_ids):
+                end = start + quota + (rank < extra)
+                if end > start:
+                    assignment[member_id][topic_id] = list(range(start, end))
+                start = end
+        return assignment
+
+
+def _sort_key(member: ServerMember) -> tuple[bool, bytes]:
+    """Sort key: static members by instance id, then dynamic ones by member id."""
+    if member.group_instance_id is not None:
+        return False, java_string_key(member.group_instance_id)
+    return True, java_string_key(member.member_id)
+
 
 MAX_SWEEPS: Final = 16
 """Largest number of passes over the topics, as in Java."""
