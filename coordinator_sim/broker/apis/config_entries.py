@@ -51,11 +51,11 @@ def creation_entries(configs: Configs, own: Mapping[str, str]) -> tuple[Creatabl
     """Every setting of a topic to be created, by name. Source: computeEffectiveTopicConfigs."""
     return tuple(
         CreatableTopicConfigs(
-            name=each.setting.name,
-            value=own.get(each.setting.name, each.value),
+            name=each.name,
+            value=own.get(each.name, each.value),
             read_only=False,
-            config_source=ConfigSource.TOPIC if each.setting.name in own else each.source,
-            is_sensitive=each.setting.is_secret,
+            config_source=ConfigSource.TOPIC if each.name in own else each.source,
+            is_sensitive=each.is_secret,
         )
         for each in configs.topic_defaults()
     )

@@ -102,9 +102,10 @@ class Synonym(Struct, frozen=True):
 class TopicDefault(Struct, frozen=True):
     """A topic's setting that the topic does not set: its value as text, and whose it is."""
 
-    setting: Setting
+    name: str
     value: str | None
     source: ConfigSource
+    is_secret: bool
 
 
 _MINUTE_MS: Final = 60_000
@@ -340,10 +341,10 @@ class Configs:
         self, setting: Setting, places: list[tuple[Mapping[str, str], ConfigSource]]
     ) -> TopicDefault:
         names = synonym_names(setting.synonym) if setting.synonym else []
-        for values, source in places:
-            if any(each in values for each in names):
-                return TopicDefault(setting, text_of(self.topic_default(setting)), source)
-        return TopicDefault(setting, text_of(default_of(setting)), ConfigSource.DEFAULT)
+        given = [source for values, source in places if any(each in values for each in names)]
+        value = self.topic_default(setting) if given else default_of(setting)
+        source = given[0] if given else ConfigSource.DEFAULT
+        return TopicDefault(setting.name, text_of(value), source, setting.is_secret)
 
     def listed(self, known: Settings, own: Iterable[str]) -> list[str]:
         """The names that a description of a resource lists, in the release's order.

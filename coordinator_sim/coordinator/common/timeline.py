@@ -249,19 +249,24 @@ class TimelineTable(Generic[K, V]):
 class TimelineValue(Generic[V]):
     """One value that remembers what its readers may still see, and takes back.
 
+    Attributes:
+        first: What it began with.
+        entries: What was set last, under None; empty before.
+
     Source: kafka trunk, server-common/.../timeline/{TimelineObject,TimelineInteger}.java.
     """
 
-    __slots__ = ("_first", "_table")
+    __slots__ = ("_table", "entries", "first")
 
     def __init__(self, timeline: Timeline, first: V) -> None:
-        self._first = first
+        self.first = first
         self._table: TimelineTable[None, V] = TimelineTable(timeline, _no_hash)
+        self.entries = self._table.entries
 
     @property
     def value(self) -> V:
         """What was set last, or the value that it began with."""
-        return self._table.entries.get(None, self._first)
+        return self.entries.get(None, self.first)
 
     @value.setter
     def value(self, value: V) -> None:
@@ -270,7 +275,7 @@ class TimelineValue(Generic[V]):
     def as_of(self, position: int) -> V:
         """The value as a reader at that log position sees it."""
         found = self._table.get(None, position)
-        return self._first if found is None else found
+        return self.first if found is None else found
 
 
 def _no_hash(_key: None) -> int:
