@@ -64,7 +64,7 @@ class TimerKey(Struct, frozen=True, gc=False):
     member_id: str = ""
 
 
-class Timer(Struct, eq=False):
+class Timer:
     """One armed timer. Inactive once fired or cancelled.
 
     Args:
@@ -76,14 +76,26 @@ class Timer(Struct, eq=False):
         tick_ms: Span of the bucket.
     """
 
-    key: TimerKey
-    deadline_ms: int
-    arm_seq: int
-    data: object = None
-    bucket: "Bucket | None" = None
-    bucket_end_ms: int = 0
-    tick_ms: int = 0
-    active: bool = True
+    __slots__ = (
+        "active",
+        "arm_seq",
+        "bucket",
+        "bucket_end_ms",
+        "data",
+        "deadline_ms",
+        "key",
+        "tick_ms",
+    )
+
+    def __init__(self, key: TimerKey, deadline_ms: int, data: object = None) -> None:
+        self.key = key
+        self.deadline_ms = deadline_ms
+        self.arm_seq = 0
+        self.data = data
+        self.bucket: Bucket | None = None
+        self.bucket_end_ms = 0
+        self.tick_ms = 0
+        self.active = True
 
 
 class Bucket(Struct, eq=False):
@@ -179,7 +191,7 @@ class TimerQueue:
             self.start(now_ms)
         timer = self._timers.get(key)
         if timer is None:
-            timer = self._timers[key] = Timer(key, deadline_ms, 0, data)
+            timer = self._timers[key] = Timer(key, deadline_ms, data)
             self._place(timer)
         else:
             timer.data = data
@@ -216,7 +228,7 @@ class TimerQueue:
     def touch(self, deadline_ms: int) -> None:
         """Arm a timer and cancel it at once: its bucket stays queued, and turns the wheel."""
         if deadline_ms > self._wheel_ms:
-            timer = Timer(_NO_KEY, deadline_ms, 0)
+            timer = Timer(_NO_KEY, deadline_ms)
             self._place(timer)
             self._withdraw(timer)
 

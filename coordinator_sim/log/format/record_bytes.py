@@ -5,6 +5,7 @@ Source: kafka trunk, clients/.../common/record/DefaultRecord.java and LegacyReco
 
 import struct
 import zlib
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -38,6 +39,7 @@ class Record(Struct, frozen=True, kw_only=True, gc=False):
 # -- magic 2 ---------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=4_096)
 def varint_bytes(value: int) -> bytes:
     """A signed number of up to 64 bits: zigzag, then seven bits per byte, lowest first."""
     value = value << 1 ^ value >> 63
