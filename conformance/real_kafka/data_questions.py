@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, RecordBatch, encode_record_batch
 from coordinator_sim_conformance.field_frames import Fields
 
 TOPICS: Final[dict[str, tuple[int, dict[str, str]]]] = {

@@ -12,8 +12,7 @@ from typing import Any, Final
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.format.stored_batches import next_batch
 from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim_conformance.field_frames import Fields

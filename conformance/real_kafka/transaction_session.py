@@ -6,8 +6,7 @@ from typing import Any, Final, Protocol
 
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, RecordBatch, encode_record_batch
 from coordinator_sim_conformance.field_frames import Fields
 
 TOPIC: Final = "stories"

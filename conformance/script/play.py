@@ -44,8 +44,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, DataError
-from coordinator_sim.log.format.record_batches import NO_ID, RecordBatch, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import (
+    NO_ID,
+    Record,
+    RecordBatch,
+    encode_record_batch,
+)
 from coordinator_sim_conformance.requirements import RELEASES, Level, Requirement, family_of
 from coordinator_sim_conformance.script import (
     bodies,

@@ -9,8 +9,7 @@ from enum import Enum, unique
 from typing import Final
 
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
-from coordinator_sim.log.format.record_batches import CURRENT_MAGIC
-from coordinator_sim.log.format.record_bytes import MIN_LEGACY_SIZE
+from coordinator_sim.log.format.record_batches import CURRENT_MAGIC, MIN_LEGACY_SIZE
 from coordinator_sim.log.format.stored_batches import MAGIC_AT
 from coordinator_sim.trace.events import Source
 

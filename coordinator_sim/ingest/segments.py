@@ -21,7 +21,7 @@ from coordinator_sim.ingest.kinds import base_offset_in, is_segment_name, partit
 from coordinator_sim.log.format.consumer_records import typed
 from coordinator_sim.log.format.log_batches import marker_of
 from coordinator_sim.log.format.offsets_records import decode_record
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record
 from coordinator_sim.log.format.salvage import SalvagingReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.messages.records import LogKey, OpaqueKey

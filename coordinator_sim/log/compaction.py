@@ -19,10 +19,10 @@ from coordinator_sim.log.format.log_batches import marker_of
 from coordinator_sim.log.format.record_batches import (
     CURRENT_MAGIC,
     NO_ID,
+    Record,
     RecordBatch,
     encode_record_batch,
 )
-from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.log.format.steps import Steps, finished
 from coordinator_sim.log.format.stored_batches import StoredBatch

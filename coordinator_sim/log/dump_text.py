@@ -19,8 +19,12 @@ import msgspec
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.format import offsets_records
 from coordinator_sim.log.format.log_batches import control_type, read_marker
-from coordinator_sim.log.format.record_batches import CURRENT_MAGIC, TimestampType
-from coordinator_sim.log.format.record_bytes import LegacyEntry, Record
+from coordinator_sim.log.format.record_batches import (
+    CURRENT_MAGIC,
+    LegacyEntry,
+    Record,
+    TimestampType,
+)
 from coordinator_sim.log.format.segments import SegmentReader, base_offset_of
 from coordinator_sim.log.format.share_state_records import decode_share_state
 from coordinator_sim.log.format.stored_batches import StoredBatch

@@ -37,10 +37,10 @@ from coordinator_sim.log.format.record_batches import (
     CURRENT_MAGIC,
     LOG_APPEND,
     NO_ID,
+    Record,
     RecordBatch,
     TimestampType,
 )
-from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.steps import Steps, finished
 from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.log.log_values import BatchSpan, Prepared, Refused

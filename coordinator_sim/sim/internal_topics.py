@@ -25,8 +25,7 @@ from coordinator_sim.kafka.resources import ConnectorTaskId
 from coordinator_sim.log.cleaning import cleanable_before, is_dirty_enough
 from coordinator_sim.log.contract import SegmentInfo
 from coordinator_sim.log.format.counted_batches import RECORD_OVERHEAD_BYTES, counted_batches
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.format.segments import EncodedBatch
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.partition_log import PartitionLog

@@ -18,8 +18,7 @@ from coordinator_sim.connect.exceptions import JavaException, TimeoutException, 
 from coordinator_sim.connect.thread import Blocking, Pending, Wait
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import partition_of_key
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,

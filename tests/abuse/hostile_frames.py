@@ -10,8 +10,7 @@ from typing import Final
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.errors import DataError, UnsupportedVersion
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.messages.catalogue import layout_of
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.messages.schema import ZERO_UUID, Kind, Layout, VersionField

@@ -13,8 +13,7 @@ from threading import Timer
 from typing import Final
 
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame

@@ -12,8 +12,7 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.properties import configured
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.messages.embedded.consumer_protocol import encode_subscription
 from coordinator_sim.messages.embedded.contents import Subscription

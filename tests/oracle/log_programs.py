@@ -17,7 +17,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.contract import SegmentStore
 from coordinator_sim.log.format import record_batches
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record
 from coordinator_sim.log.log_config import config_of
 from coordinator_sim.log.log_values import Appended
 from coordinator_sim.log.memory_store import MemoryStore

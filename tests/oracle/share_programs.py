@@ -23,8 +23,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
 from coordinator_sim.log.contract import AbortedTransaction
 from coordinator_sim.log.format.log_batches import encode_batch
-from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, RecordBatch, encode_record_batch
 from coordinator_sim.messages.records import EndTransactionMarker, LogBatch
 from coordinator_sim.messages.share_acknowledge import AcknowledgementBatch
 from tests.unit.broker.shares.held_answers import HeldLetters, HeldPersister, ScriptedOffsets

@@ -33,12 +33,12 @@ from coordinator_sim.log.format.offsets_records import (
     encode_value,
 )
 from coordinator_sim.log.format.record_batches import (
+    Record,
     RecordBatch,
     TimestampType,
     checksum_of,
     encode_record_batch,
 )
-from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue

@@ -23,8 +23,7 @@ from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, RecordBatch, encode_record_batch
 from coordinator_sim.log.format.stored_batches import next_batch
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.catalogue import API_NAMES, newest_version

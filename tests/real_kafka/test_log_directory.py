@@ -14,8 +14,7 @@ from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.disk.log_directory import DirectorySettings, LogDirectory
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.profiles import profile_named
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.records import EndTransactionMarker

@@ -9,8 +9,7 @@ from coordinator_sim.broker.transactions.metadata import TV_0, TV_2, Transaction
 from coordinator_sim.broker.transactions.state_records import entry_of
 from coordinator_sim.kafka.partitioning import TRANSACTIONS_TOPIC
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.messages.codec.records import key_bytes
 from coordinator_sim.messages.transaction_log_records import TransactionLogKey
 from coordinator_sim_conformance.real_kafka.kafka import TOOLS_VERSION, run_java

@@ -12,8 +12,7 @@ from functools import partial
 from coordinator_sim.broker.replicas.replica_manager import ReplicaManager
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.format.stored_batches import next_batch
 from coordinator_sim.log.log_values import LogEntry
 from coordinator_sim.log.partition_log import PartitionLog

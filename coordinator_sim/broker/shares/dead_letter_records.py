@@ -9,8 +9,14 @@ from typing import Final, NamedTuple
 
 from coordinator_sim.broker.shares.dead_letters import DeadLetters
 from coordinator_sim.log.format.compression import NO_BOUNDS, ContentBounds, ContentTooLarge
-from coordinator_sim.log.format.record_batches import HEADER_SIZE, batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Header, Record, record_bytes
+from coordinator_sim.log.format.record_batches import (
+    HEADER_SIZE,
+    Header,
+    Record,
+    batch_of,
+    encode_record_batch,
+    record_bytes,
+)
 from coordinator_sim.log.format.stored_batches import StoredBatch, next_batch
 from coordinator_sim.log.partition_log import PartitionLog
 

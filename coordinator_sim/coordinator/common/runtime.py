@@ -178,7 +178,8 @@ class CoordinatorRuntime(Generic[S]):
 
         Source: Time.milliseconds; SystemTimer (Time.hiResClockMs).
         """
-        return self.wall_clock.shown_ms(self.now_ms)
+        clock = self.wall_clock
+        return self.now_ms if clock is TRUE else clock.shown_ms(self.now_ms)
 
     # -- what a coordinator defines ----------------------------------------------------------
 

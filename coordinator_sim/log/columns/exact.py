@@ -10,7 +10,7 @@ from coordinator_sim.log.columns.contents import MAX_CONTENT
 from coordinator_sim.log.columns.key_table import UNWANTED, KeyTable
 from coordinator_sim.log.format.log_batches import read_marker
 from coordinator_sim.log.format.offsets_records import OFFSET_KEY, decode_key, decode_record
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record
 from coordinator_sim.log.format.segments import Damage
 from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.messages.group_records import OffsetCommitKey, OffsetCommitValue

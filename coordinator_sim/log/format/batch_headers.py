@@ -7,8 +7,12 @@ AbstractLegacyRecordBatch, FileLogInputStream.
 import struct
 from typing import Final
 
-from coordinator_sim.log.format.record_batches import CURRENT_MAGIC, HEADER_SIZE, LOG_OVERHEAD
-from coordinator_sim.log.format.record_bytes import MIN_LEGACY_SIZE
+from coordinator_sim.log.format.record_batches import (
+    CURRENT_MAGIC,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MIN_LEGACY_SIZE,
+)
 
 HEADER_BYTES: Final = 43
 """Size of a magic 2 header up to the largest timestamp; entries of magic 0 and 1 may be shorter."""

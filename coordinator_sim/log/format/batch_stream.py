@@ -13,7 +13,7 @@ from typing import Final
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.format import record_batches
 from coordinator_sim.log.format.compression import ContentWriter
-from coordinator_sim.log.format.record_bytes import (
+from coordinator_sim.log.format.record_batches import (
     LEGACY_OVERHEAD,
     LegacyEntry,
     Record,

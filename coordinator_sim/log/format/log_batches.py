@@ -7,7 +7,7 @@ The packer knows the usual form: offsets without metadata in a value of version 
 the same.
 
 Source: kafka 4.4, CoordinatorRuntime.maybeAllocateNewBatch and completeTransaction; kafka 3.9,
-GroupMetadataManager.storeGroup, storeOffsets and doLoadGroupsAndOffsets; as `record_bytes` and
+GroupMetadataManager.storeGroup, storeOffsets and doLoadGroupsAndOffsets; as `record_batches` and
 `offsets_records`.
 """
 
@@ -26,12 +26,13 @@ from coordinator_sim.log.format.record_batches import (
     CURRENT_MAGIC,
     NO_ID,
     TRANSACTIONAL,
+    Record,
     RecordBatch,
     batch_of,
     encode_record_batch,
     frame_records,
+    varint_bytes,
 )
-from coordinator_sim.log.format.record_bytes import Record, varint_bytes
 from coordinator_sim.log.format.segments import EncodedBatch, SegmentReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
 from coordinator_sim.messages.codec.classic_types import string_bytes

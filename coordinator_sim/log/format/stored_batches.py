@@ -27,19 +27,17 @@ from coordinator_sim.log.format.record_batches import (
     HEADER_SIZE,
     LOG_APPEND,
     LOG_OVERHEAD,
+    MIN_LEGACY_SIZE,
     NO_ID,
     TRANSACTIONAL,
-    RecordBatch,
-    TimestampType,
-    checksum_of,
-    require_magic,
-)
-from coordinator_sim.log.format.record_bytes import (
-    MIN_LEGACY_SIZE,
     LegacyEntry,
     Record,
+    RecordBatch,
     RecordReader,
+    TimestampType,
+    checksum_of,
     read_legacy_entry,
+    require_magic,
 )
 
 _CODEC_MASK: Final = 0x07

@@ -19,8 +19,7 @@ from coordinator_sim.broker.settings import Endpoint
 from coordinator_sim.broker.transactions.verification import TransactionGate
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
-from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, RecordBatch, encode_record_batch
 from coordinator_sim.log.log_config import LogConfig, config_of
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog

@@ -10,8 +10,7 @@ from coordinator_sim.broker.purgatory import Place
 from coordinator_sim.broker.replicas.log_manager import LogMaintenance, LogManager
 from coordinator_sim.broker.scheduler import Scheduler
 from coordinator_sim.kafka.profiles import PROFILES
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog
 

@@ -17,8 +17,7 @@ from msgspec import Struct
 from msgspec.msgpack import Decoder
 
 from coordinator_sim.disk.log_directory import DirectorySettings, LogDirectory
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog

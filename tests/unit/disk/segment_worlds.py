@@ -8,8 +8,7 @@ from coordinator_sim.disk.file_store import FileStore
 from coordinator_sim.disk.files import Files, OpenFiles
 from coordinator_sim.disk.partition_folder import FolderRecovery, Opening, open_store
 from coordinator_sim.log.contract import SegmentSettings, SegmentStore, StoredSpan
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.memory_store import MemoryStore
 
 SETTINGS = SegmentSettings(segment_bytes=3_000, index_interval_bytes=200)

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.records import EndTransactionMarker

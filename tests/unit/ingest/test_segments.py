@@ -17,8 +17,7 @@ from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.log_batches import BatchForm, encode_batch
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.format.salvage import SalvagingReader
 from coordinator_sim.messages import group_records
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment

@@ -4,8 +4,12 @@ from msgspec.structs import replace
 
 from coordinator_sim.log.compaction import CleaningPass, compacted
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.record_batches import RecordBatch, batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import (
+    Record,
+    RecordBatch,
+    batch_of,
+    encode_record_batch,
+)
 from coordinator_sim.log.format.segments import SegmentReader
 
 T_MS = 1_700_000_000_000

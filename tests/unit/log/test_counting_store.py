@@ -4,8 +4,12 @@ import pytest
 
 from coordinator_sim.log.counting_store import CountingStore
 from coordinator_sim.log.format.counted_batches import counted_batch, counted_batches, declared_size
-from coordinator_sim.log.format.record_batches import HEADER_SIZE, batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import (
+    HEADER_SIZE,
+    Record,
+    batch_of,
+    encode_record_batch,
+)
 from coordinator_sim.log.format.segments import EncodedBatch
 from coordinator_sim.log.format.stored_batches import next_batch
 from coordinator_sim.log.log_config import LogConfig

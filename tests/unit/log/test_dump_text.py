@@ -9,8 +9,12 @@ from msgspec.structs import replace
 from coordinator_sim.log.dump_text import dump_segment
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.offsets_records import encode_key, encode_value
-from coordinator_sim.log.format.record_batches import TimestampType, batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import (
+    Record,
+    TimestampType,
+    batch_of,
+    encode_record_batch,
+)
 from coordinator_sim.messages import group_records
 
 GOLDEN = Path(__file__).parent / "golden" / "offsets-log-4.4.0"

@@ -20,7 +20,7 @@ from coordinator_sim.log.format.compression import (
     compress,
     decompressed_chunks,
 )
-from coordinator_sim.log.format.record_bytes import (
+from coordinator_sim.log.format.record_batches import (
     Record,
     legacy_entry_bytes,
     record_bytes,

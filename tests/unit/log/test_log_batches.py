@@ -9,8 +9,7 @@ from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.format import log_batches
 from coordinator_sim.log.format.compression import Compression
 from coordinator_sim.log.format.offsets_records import encode_key
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.format.segments import CorruptSegmentError, SegmentReader, roll_segments
 from coordinator_sim.messages import group_records
 from coordinator_sim.messages.records import (

@@ -2,8 +2,7 @@
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.log_batches import decode_batches
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.log_config import LogConfig, config_of
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog

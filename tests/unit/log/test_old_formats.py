@@ -10,8 +10,7 @@ from aiokafka.record.memory_records import MemoryRecords
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.format.steps import finished
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.memory_store import MemoryStore

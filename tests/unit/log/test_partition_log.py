@@ -3,7 +3,7 @@
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format import record_batches
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record
 from coordinator_sim.log.log_config import LogConfig
 from coordinator_sim.log.log_values import Appended, OffsetSpec, TimedOffset
 from coordinator_sim.log.memory_store import MemoryStore

@@ -10,12 +10,14 @@ import pytest
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.format.compression import Compression, compress, decompress, xxh32_of_short
 from coordinator_sim.log.format.record_batches import (
+    Record,
     RecordBatch,
+    RecordReader,
     TimestampType,
     batch_of,
     encode_record_batch,
+    varint_bytes,
 )
-from coordinator_sim.log.format.record_bytes import Record, RecordReader, varint_bytes
 from coordinator_sim.log.format.segments import SegmentReader
 from coordinator_sim.log.format.stored_batches import StoredBatch
 

@@ -10,8 +10,13 @@ from msgspec.structs import replace
 from coordinator_sim.errors import InvariantViolation, WireFormatError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.log.format.compression import Compression
-from coordinator_sim.log.format.record_batches import TimestampType, batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record, record_bytes
+from coordinator_sim.log.format.record_batches import (
+    Record,
+    TimestampType,
+    batch_of,
+    encode_record_batch,
+    record_bytes,
+)
 from coordinator_sim.log.format.record_scan import RecordScan, Scanned
 from coordinator_sim.log.format.segments import EncodedBatch
 from coordinator_sim.log.format.steps import finished

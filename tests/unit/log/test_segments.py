@@ -2,8 +2,7 @@
 
 import pytest
 
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.format.segments import (
     CorruptSegmentError,
     EncodedBatch,

@@ -6,8 +6,7 @@ import pytest
 
 from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.dump_text import dump_segment, share_state_contents
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.format.share_state_records import decode_share_state, encode_share_state
 from coordinator_sim.messages.share_state_records import (
     ShareSnapshotKey,

@@ -4,8 +4,7 @@ import pytest
 
 from coordinator_sim.connect.effects import TopicRecord
 from coordinator_sim.log.counting_store import CountingStore
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.log.partition_log import PartitionLog
 from coordinator_sim.messages.fetch import AbortedTransaction, PartitionData
 from coordinator_sim.messages.records import EndTransactionMarker

@@ -10,9 +10,8 @@ from coordinator_sim.broker.shares import dead_letter_records
 from coordinator_sim.broker.shares.dead_letters import DeadLetterCause, DeadLetters
 from coordinator_sim.broker.shares.persister import SharePartitionKey
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.log.format.record_batches import Record, encode_record_batch
 from coordinator_sim.log.format.record_batches import batch_of as record_batch_of
-from coordinator_sim.log.format.record_batches import encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
 from coordinator_sim.log.format.stored_batches import next_batch
 from coordinator_sim.log.memory_store import MemoryStore
 from coordinator_sim.log.partition_log import PartitionLog

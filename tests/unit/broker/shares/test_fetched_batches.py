@@ -2,8 +2,7 @@
 
 from coordinator_sim.broker.shares.share_values import FetchedBatch, fetched_batches
 from coordinator_sim.log.format.log_batches import encode_batch
-from coordinator_sim.log.format.record_batches import RecordBatch, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, RecordBatch, encode_record_batch
 from coordinator_sim.messages.records import EndTransactionMarker, LogBatch
 
 

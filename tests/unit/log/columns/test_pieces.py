@@ -2,8 +2,7 @@
 
 from coordinator_sim.log.columns.batch_scan import SegmentInMemory
 from coordinator_sim.log.columns.pieces import Pieces, batch_borders
-from coordinator_sim.log.format.record_batches import batch_of, encode_record_batch
-from coordinator_sim.log.format.record_bytes import Record
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 
 
 def encoded(offset: int, size: int = 10) -> bytes:
