@@ -209,10 +209,11 @@ class KeptCluster:
             self._scheduler.wake_by_group_ms(self.next_group_deadline_ms())
             self._arm_inventory()
 
-    def log_changed(self, place: Place) -> None:
+    def log_changed(self, topic_partition: Place) -> None:
         """Arm the scheduler for the flush of one log; asking all logs would cost a square."""
         if self._scheduler is not None:
-            self._scheduler.wake_by_group_ms(self._directory.flush_deadline_ms(*place))
+            deadline_ms = self._directory.flush_deadline_ms(*topic_partition)
+            self._scheduler.wake_by_group_ms(deadline_ms)
             self._arm_inventory()
 
     def _arm_inventory(self) -> None:

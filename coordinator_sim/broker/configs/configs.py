@@ -341,9 +341,9 @@ class Configs:
         self, setting: Setting, places: list[tuple[Mapping[str, str], ConfigSource]]
     ) -> TopicDefault:
         names = synonym_names(setting.synonym) if setting.synonym else []
-        given = [source for values, source in places if any(each in values for each in names)]
-        value = self.topic_default(setting) if given else default_of(setting)
-        source = given[0] if given else ConfigSource.DEFAULT
+        sources = [source for values, source in places if any(each in values for each in names)]
+        value = self.topic_default(setting) if sources else default_of(setting)
+        source = sources[0] if sources else ConfigSource.DEFAULT
         return TopicDefault(setting.name, text_of(value), source, setting.is_secret)
 
     def listed(self, known: Settings, own: Iterable[str]) -> list[str]:

@@ -28,7 +28,7 @@ class Kept(Timed, Protocol):
         """Have `expire` called in time."""
         ...
 
-    def log_changed(self, place: Place) -> None:
+    def log_changed(self, topic_partition: Place) -> None:
         """Arm the scheduler after an append to a log, or a change of its settings."""
         ...
 

@@ -206,10 +206,10 @@ class LogMaintenance:
         cluster_events.readable.append(self._begin)
         self._logs.changed.append(self._begin)
 
-    def _begin(self, place: Place) -> None:
+    def _begin(self, topic_partition: Place) -> None:
         """Schedule the turns that are not scheduled yet, if this log has records."""
         is_incomplete = len(self._due_ms) < len(_INTERVALS_MS)
-        if is_incomplete and self._logs.has_records(*place):
+        if is_incomplete and self._logs.has_records(*topic_partition):
             self.arm()
 
     def expire(self, now: Instants) -> None:

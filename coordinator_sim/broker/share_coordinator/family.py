@@ -186,9 +186,9 @@ class ShareCoordination:
         for coordinator in self.hosting.running():
             coordinator.topics_deleted((topic_id,), now.group_ms)
 
-    def _readable(self, place: Place) -> None:
+    def _readable(self, topic_partition: Place) -> None:
         """A partition's high watermark may have moved."""
-        topic, partition = place
+        topic, partition = topic_partition
         if topic != SHARE_STATE_TOPIC:
             return
         coordinator = self.hosting.leader_of(partition)

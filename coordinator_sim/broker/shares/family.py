@@ -113,9 +113,9 @@ class Shares:
             for broker in self._brokers.values():
                 broker.switched_off(self._cluster.latest)
 
-    def _readable(self, place: Place) -> None:
+    def _readable(self, topic_partition: Place) -> None:
         for broker in self._moving():
-            broker.readable(place, self._cluster.latest)
+            broker.readable(topic_partition, self._cluster.latest)
 
     def _leader_changed(self, topic: str, partition: int, now: Instants) -> None:
         state = self._cluster.hosted.image.topics.get(topic)

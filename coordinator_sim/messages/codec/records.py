@@ -122,7 +122,7 @@ def front(data: bytes, what: str) -> int:
 
 @cache
 def record_writer(key: type[Struct], version: int) -> Callable[[Any, Any], tuple[bytes, bytes]]:
-    """What writes a key of that type, and its value, as `key_bytes` and `value_bytes` do.
+    """The writer of a key of that type and of its value, as `key_bytes` and `value_bytes` do.
 
     Raises:
         UnsupportedVersion: Kafka never had the version of the value.
