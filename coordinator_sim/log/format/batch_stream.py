@@ -14,7 +14,7 @@ from coordinator_sim.errors import WireFormatError
 from coordinator_sim.log.format import record_batches
 from coordinator_sim.log.format.compression import ContentWriter
 from coordinator_sim.log.format.record_batches import (
-    LEGACY_OVERHEAD,
+    LOG_OVERHEAD,
     LegacyEntry,
     Record,
     RecordReader,
@@ -124,8 +124,8 @@ def streamed_entries(chunks: Iterator[bytes]) -> Iterator[LegacyEntry | None]:
     content = _Gathering(chunks)
     position = 0
     while True:
-        wanted = LEGACY_OVERHEAD
-        if len(content.data) - position >= LEGACY_OVERHEAD:
+        wanted = LOG_OVERHEAD
+        if len(content.data) - position >= LOG_OVERHEAD:
             wanted = legacy_size_at(content.data, position)
         if len(content.data) - position >= wanted:
             entry, position = read_legacy_entry(content.data, position)

@@ -459,8 +459,6 @@ class RecordReader:
 
 _ENTRY: Final = struct.Struct(">qiIbb")
 """Offset, size, CRC, magic, attributes."""
-LEGACY_OVERHEAD: Final = 12
-"""Offset and size, before an entry's CRC."""
 _CRC_FROM: Final = 16
 MIN_LEGACY_SIZE: Final = 14
 """Size of a message of magic 0 without key and value. Source: RECORD_OVERHEAD_V0."""
@@ -508,7 +506,7 @@ def _int_sized(data: bytes | None) -> bytes:
 def legacy_size_at(data: bytes, position: int) -> int:
     """The size of the whole entry at a position, from its header."""
     (size,) = struct.unpack_from(">i", data, position + 8)
-    return LEGACY_OVERHEAD + int(size)
+    return LOG_OVERHEAD + int(size)
 
 
 def read_legacy_entry(data: bytes, position: int) -> tuple[LegacyEntry, int]:
@@ -521,7 +519,7 @@ def read_legacy_entry(data: bytes, position: int) -> tuple[LegacyEntry, int]:
     if position + _ENTRY.size > len(data):
         raise WireFormatError(f"{what}: an entry is cut short", position)
     offset, size, crc, magic, attributes = _ENTRY.unpack_from(data, position)
-    end = position + LEGACY_OVERHEAD + size
+    end = position + LOG_OVERHEAD + size
     if size < MIN_LEGACY_SIZE or end > len(data):
         raise WireFormatError(f"{what}: an entry of {size} bytes does not fit", position)
     start = position + _ENTRY.size

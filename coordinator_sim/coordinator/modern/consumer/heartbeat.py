@@ -145,8 +145,8 @@ def _heartbeat(
     is_regex_new = updated.subscribed_topic_regex != before.subscribed_topic_regex
     if is_regex_new or group.regex_counts.entries:
         regex_change = change_regex(runtime, partition, group, (before, updated), records, context)
-        if isinstance(regex_change, Refusal):
-            return regex_change
+    if isinstance(regex_change, Refusal):
+        return regex_change
     change = MemberChange(runtime, group, before, updated, records, regex_change)
     target = member_target(change)
     if isinstance(target, Refusal):
