@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from coordinator_sim.clock.timer_queue import TimerKind
 from coordinator_sim.coordinator.classic.join_phase import Join, refuse_join
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect, Parked
-from coordinator_sim.coordinator.epoch_group import MemberState
 from coordinator_sim.coordinator.epoch_members import (
     Found,
     cancel_member_timers,
@@ -46,6 +45,7 @@ from coordinator_sim.coordinator.modern.consumer.heartbeat import (
 )
 from coordinator_sim.coordinator.modern.consumer.regex import RegexChange, change_regex
 from coordinator_sim.coordinator.modern.consumer.upgrade import classic_metadata
+from coordinator_sim.coordinator.modern.group import MemberState
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode

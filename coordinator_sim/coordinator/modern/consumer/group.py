@@ -19,13 +19,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.common.timeline import LATEST, Timeline, TimelineTable
-from coordinator_sim.coordinator.epoch_group import (
-    AssignmentEpochs,
+from coordinator_sim.coordinator.epoch_group import AssignmentEpochs, RecordTypes
+from coordinator_sim.coordinator.modern.group import (
     MemberState,
     ModernEpochs,
     ModernGroup,
     ModernGroupMember,
-    RecordTypes,
     is_homogeneous,
 )
 from coordinator_sim.coordinator.topics import KnownTopics

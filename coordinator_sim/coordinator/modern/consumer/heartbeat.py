@@ -22,13 +22,7 @@ from coordinator_sim.coordinator.classic.group import Group
 from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.contract import CoordinatorConfig
 from coordinator_sim.coordinator.effects import Effect, Parked
-from coordinator_sim.coordinator.epoch_group import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    STATIC_LEAVE_EPOCH,
-    CountedTopics,
-    is_homogeneous,
-)
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from coordinator_sim.coordinator.epoch_members import (
     Found,
     found_member,
@@ -61,6 +55,7 @@ from coordinator_sim.coordinator.modern.consumer.reconciliation import (
 )
 from coordinator_sim.coordinator.modern.consumer.regex import RegexChange, change_regex
 from coordinator_sim.coordinator.modern.consumer.upgrade import upgraded
+from coordinator_sim.coordinator.modern.group import CountedTopics, is_homogeneous
 from coordinator_sim.coordinator.offsets.expiry import CONVERTED, RemoveGroups
 from coordinator_sim.coordinator.offsets.offset_records import group_tombstone
 from coordinator_sim.coordinator.runtime import Partition, Runtime

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from coordinator_sim.coordinator.effects import NO_EFFECT, Effect
-from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME, CountedTopics
+from coordinator_sim.coordinator.epoch_group import STATIC_LEAVE_EPOCH, UNKNOWN_TIME
 from coordinator_sim.coordinator.epoch_members import cancel_member_timers, member_of
 from coordinator_sim.coordinator.epoch_refusals import (
     Refusal,
@@ -26,6 +26,7 @@ from coordinator_sim.coordinator.modern.consumer.group import (
     ConsumerGroup,
     ConsumerGroupMember,
 )
+from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, Runtime
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.messages.consumer_group_heartbeat import (

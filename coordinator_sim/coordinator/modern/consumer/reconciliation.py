@@ -12,7 +12,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.coordinator.epoch_group import MemberState
 from coordinator_sim.coordinator.modern.consumer.group import (
     NONE_OWNED,
     UNOWNED,
@@ -22,6 +21,7 @@ from coordinator_sim.coordinator.modern.consumer.group import (
     Target,
     owns_any,
 )
+from coordinator_sim.coordinator.modern.group import MemberState
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.kafka.profiles import Profile
 

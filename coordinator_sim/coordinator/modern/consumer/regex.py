@@ -17,7 +17,6 @@ import re2
 
 from coordinator_sim.coordinator.common.runtime import CoordinatorEvent
 from coordinator_sim.coordinator.effects import Effect
-from coordinator_sim.coordinator.epoch_group import CountedTopics
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.coordinator.epoch_tracing import trace_scan
 from coordinator_sim.coordinator.modern.consumer.group import (
@@ -26,6 +25,7 @@ from coordinator_sim.coordinator.modern.consumer.group import (
     CopiedCounts,
     ResolvedRegex,
 )
+from coordinator_sim.coordinator.modern.group import CountedTopics
 from coordinator_sim.coordinator.runtime import Partition, PartitionState, Runtime
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode

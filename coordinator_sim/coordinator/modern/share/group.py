@@ -18,12 +18,12 @@ from msgspec.structs import replace
 
 from coordinator_sim.assignors.share_contract import Target, as_target, held
 from coordinator_sim.coordinator.common.timeline import Timeline
-from coordinator_sim.coordinator.epoch_group import (
+from coordinator_sim.coordinator.epoch_group import RecordTypes
+from coordinator_sim.coordinator.modern.group import (
     MemberState,
     ModernEpochs,
     ModernGroup,
     ModernGroupMember,
-    RecordTypes,
     is_homogeneous,
 )
 from coordinator_sim.coordinator.topics import KnownTopics

@@ -15,17 +15,11 @@ from coordinator_sim.assignors.share_contract import ShareTopics, Target
 from coordinator_sim.coordinator import epoch_refusals
 from coordinator_sim.coordinator.common.timeline import Timeline
 from coordinator_sim.coordinator.effects import Effect, Parked
-from coordinator_sim.coordinator.epoch_group import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    UNKNOWN_TIME,
-    CountedTopics,
-    MemberState,
-    is_homogeneous,
-)
+from coordinator_sim.coordinator.epoch_group import JOIN_EPOCH, LEAVE_EPOCH, UNKNOWN_TIME
 from coordinator_sim.coordinator.epoch_members import cancel_member_timers, member_of, start_session
 from coordinator_sim.coordinator.epoch_refusals import Refusal, group_of_type
 from coordinator_sim.coordinator.modern.consumer.heartbeat import empty_field
+from coordinator_sim.coordinator.modern.group import CountedTopics, MemberState, is_homogeneous
 from coordinator_sim.coordinator.modern.share.group import (
     NO_TARGET,
     ShareGroup,
