@@ -4,8 +4,9 @@ from asyncio import Transport, get_running_loop
 from collections.abc import Callable
 
 from coordinator_sim.broker.cluster import Cluster
-from coordinator_sim.broker.connection import Connection, Output
+from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.pending_answer import Output
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.codec.frames import RequestHeader
 from coordinator_sim.server.timekeeper import Timekeeper, WallClock

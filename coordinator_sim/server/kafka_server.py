@@ -28,10 +28,11 @@ from msgspec import Struct
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.cluster_parts import TraceSink
 from coordinator_sim.broker.configs.configs import Configs
-from coordinator_sim.broker.connection import Connection, Output
+from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.draws import DrawBytes
 from coordinator_sim.broker.operations import BrokerStatus
+from coordinator_sim.broker.pending_answer import Output
 from coordinator_sim.broker.security.certificate_names import PrincipalRules, Subject
 from coordinator_sim.broker.security.sasl import ANONYMOUS
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint

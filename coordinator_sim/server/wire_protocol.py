@@ -11,8 +11,9 @@ import struct
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from coordinator_sim.broker.connection import Connection, Output
+from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.pending_answer import Output
 from coordinator_sim.errors import described
 from coordinator_sim.server.links import PLAIN, SlowWay, Way
 

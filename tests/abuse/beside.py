@@ -8,8 +8,9 @@ from random import Random
 from typing import Final
 
 from coordinator_sim.broker.cluster import Cluster
-from coordinator_sim.broker.connection import Connection, PendingAnswer
+from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.pending_answer import PendingAnswer
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages import join_group, offset_commit

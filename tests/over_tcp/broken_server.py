@@ -20,7 +20,7 @@ WIRE_FAULTS: Final = (
     Exhibit(
         "byte-behind-an-answer",
         "An answer to Heartbeat of version 2 has a byte behind its end.",
-        _BROKER + "connection",
+        _BROKER + "pending_answer",
         _WRITE,
         _WRITE.replace(
             "fitting)",
@@ -31,7 +31,7 @@ WIRE_FAULTS: Final = (
     Exhibit(
         "answer-of-another-version",
         "SyncGroup of version 3 is answered as version 0 is.",
-        _BROKER + "connection",
+        _BROKER + "pending_answer",
         _WRITE,
         _WRITE.replace(
             "self.version)",

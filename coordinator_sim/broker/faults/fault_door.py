@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any, Final
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.broker.error_answers import error_answer, with_error
 from coordinator_sim.broker.faults import faults
+from coordinator_sim.broker.pending_answer import Output, PendingAnswer
 from coordinator_sim.broker.scheduler import Task
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.codec.compiler import response_reader, response_writer
 
 if TYPE_CHECKING:
     from coordinator_sim.broker.cluster import Cluster
-    from coordinator_sim.broker.connection import Output, PendingAnswer
 
 _REASON: Final = "a fault rule"
 
@@ -29,7 +29,7 @@ class FaultDoor:
     __slots__ = ("_asker", "_call", "_cluster", "_output", "_pending")
 
     def __init__(
-        self, cluster: "Cluster", output: "Output", call: Call[Any], pending: "PendingAnswer"
+        self, cluster: "Cluster", output: Output, call: Call[Any], pending: PendingAnswer
     ) -> None:
         self._cluster = cluster
         self._output = output
@@ -103,7 +103,7 @@ class FaultDoor:
         self._asker.ended(reason)
 
 
-def _tainted(pending: "PendingAnswer", frame: bytes, error: ErrorCode) -> bytes:
+def _tainted(pending: PendingAnswer, frame: bytes, error: ErrorCode) -> bytes:
     _, answer = response_reader(pending.api, pending.version)(frame)
     tainted = with_error(pending.api, pending.version, answer, error)
     return response_writer(pending.api, pending.version)(pending.correlation_id, tainted)

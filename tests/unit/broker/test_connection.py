@@ -3,9 +3,9 @@
 import pytest
 
 from coordinator_sim.broker.cluster import Cluster
-from coordinator_sim.broker.connection import PendingAnswer
 from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.faults.faults import Delay, Fault, Match, Phase
+from coordinator_sim.broker.pending_answer import PendingAnswer
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages import join_group

@@ -330,7 +330,7 @@ def finished(client: FieldsClient, api: ApiKey, version: int) -> Fields:
     cluster = client.cluster
     while cluster.has_work:
         cluster.work(Instants(START, START))
-    (frame,) = client.answered
+    (frame,) = client.frames
     return read_response_frame(api, version, frame)[1]
 
 
@@ -358,8 +358,8 @@ def test_others_are_answered_before_a_long_request_ends(
     long.begin(api, version, request_of(*NAMES))
     short.begin(ApiKey.METADATA, 1, {"topics": []})
 
-    assert not long.answered
-    assert short.answered
+    assert not long.frames
+    assert short.frames
     assert finished(long, api, version)
 
 

@@ -5,8 +5,9 @@ import logging
 
 import pytest
 
-from coordinator_sim.broker.connection import Connection, Output
+from coordinator_sim.broker.connection import Connection
 from coordinator_sim.broker.contract import Instants
+from coordinator_sim.broker.pending_answer import Output
 from coordinator_sim.broker.settings import ClusterSettings
 from coordinator_sim.messages.codec.frames import encode_request
 from coordinator_sim.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
