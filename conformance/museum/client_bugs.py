@@ -12,7 +12,7 @@ CLIENT_BUGS: Final = (
         "KAFKA-8104",
         "A join goes on with a generation that the heartbeat thread has reset.",
         _CLIENTS + "abstract_coordinator",
-        "        elif self._generation.is_reset or self.state is not MemberState.STABLE:\n",
+        "        elif self._generation.is_reset or self._state is not MemberState.STABLE:\n",
         "        elif False:\n",
         "scenario frozen-while-joining",
     ),
@@ -22,7 +22,7 @@ CLIENT_BUGS: Final = (
         _CLIENTS + "abstract_coordinator",
         (
             "        elif generation.is_reset or "
-            "self.state is not MemberState.COMPLETING_REBALANCE:\n"
+            "self._state is not MemberState.COMPLETING_REBALANCE:\n"
         ),
         "        elif False:\n",
         "C-SYNC-08",

@@ -162,7 +162,7 @@ class AbstractCoordinator(HeartbeatThread):
             self._active_end(active=False, now_ms=now_ms)
         elif future.error is not None:
             self._join_failed(future.error, now_ms)
-        elif self._generation.is_reset or self.state is not MemberState.STABLE:
+        elif self._generation.is_reset or self._state is not MemberState.STABLE:
             self._reset_state_and_rejoin(
                 "rebalance failed since the generation/state was modified by heartbeat thread",
                 reset_member_id=True,
@@ -253,7 +253,7 @@ class AbstractCoordinator(HeartbeatThread):
     def _on_joined(self, future: Future, response: JoinGroupResponse, now_ms: int) -> None:
         if self._is_foreign_protocol_type(response.protocol_type):
             future.fail(exception_name(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
-        elif self.state is not MemberState.PREPARING_REBALANCE:
+        elif self._state is not MemberState.PREPARING_REBALANCE:
             # The member left while its JoinGroup was parked.
             future.fail(UNJOINED_GROUP)
         else:
@@ -324,7 +324,7 @@ class AbstractCoordinator(HeartbeatThread):
         generation = self._generation
         if self._is_foreign_protocol_type(response.protocol_type):
             future.fail(exception_name(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
-        elif generation.is_reset or self.state is not MemberState.COMPLETING_REBALANCE:
+        elif generation.is_reset or self._state is not MemberState.COMPLETING_REBALANCE:
             future.fail(ILLEGAL_GENERATION)
         elif response.protocol_name not in (None, generation.protocol_name):
             future.fail(exception_name(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
@@ -382,7 +382,7 @@ class AbstractCoordinator(HeartbeatThread):
             self._config.group_instance_id is None
             and not self._coordinator_unknown(now_ms)
             and node_id is not None
-            and self.state is not MemberState.UNJOINED
+            and self._state is not MemberState.UNJOINED
             and self._generation.member_id
         ):
             leaver = MemberIdentity(

@@ -54,6 +54,21 @@ class BackgroundPort(BackgroundRequests, ABC):
     # What the driver sees and tells.
 
     @property
+    def traits(self) -> ClientTraits:
+        """Values in which the client differs from Java's."""
+        return self._traits
+
+    @property
+    def member_id(self) -> str:
+        """Member id given by the coordinator; empty before, and after a reset."""
+        return self._member_id
+
+    @property
+    def generation_id(self) -> int:
+        """Generation the member believes to be in; -1 for none."""
+        return self._generation_id
+
+    @property
     def coordinator_node(self) -> int | None:
         """Broker that coordinates the group, as far as the member knows; None when unknown."""
         return self._coordinator_id
@@ -216,7 +231,7 @@ class BackgroundPort(BackgroundRequests, ABC):
     # Calls and callbacks.
 
     def _is_app_in_callback(self) -> bool:
-        return self._callback is not None and self.traits.callbacks_need_poll
+        return self._callback is not None and self._traits.callbacks_need_poll
 
     def _enqueue_callback(
         self,
@@ -230,7 +245,7 @@ class BackgroundPort(BackgroundRequests, ABC):
         """Run the next callback once the application is free to run it."""
         if not self._callbacks or self._callback is not None:
             return
-        if self.traits.callbacks_need_poll and self._call not in (AppCall.POLL, AppCall.CLOSE):
+        if self._traits.callbacks_need_poll and self._call not in (AppCall.POLL, AppCall.CLOSE):
             return
         self._callback = self._callbacks.popleft()
         self._callback_token = self._next_token

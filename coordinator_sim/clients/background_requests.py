@@ -79,8 +79,7 @@ class BackgroundRequests:
         if not assignors and traits.has_assignors:
             raise ConfigError("partition.assignment.strategy is empty; name an assignor")
         self._config = config
-        self.traits = traits
-        """Values in which the client differs from Java's."""
+        self._traits = traits
         self._client_id = client_id
         self._group_id = group_id
         self._assignors = tuple(assignors)
@@ -90,10 +89,8 @@ class BackgroundRequests:
         self._metadata = ClusterMetadata(bootstrap, config.metadata_max_age_ms)
         self._subscription = tuple(sorted(dict.fromkeys(topics)))
         self._metadata.wanted_topics = self._subscription
-        self.member_id = UNKNOWN_MEMBER_ID
-        """Member id given by the coordinator; empty before, and after a reset."""
-        self.generation_id = NO_GENERATION_ID
-        """Generation the member believes to be in; -1 for none."""
+        self._member_id = UNKNOWN_MEMBER_ID
+        self._generation_id = NO_GENERATION_ID
         self._coordinator_id: int | None = None
         self._assigned: dict[TopicPartition, int | None] = {}
 
@@ -109,7 +106,7 @@ class BackgroundRequests:
             kind,
             node_id,
             request,
-            generation=Generation(self.generation_id, self.member_id, None),
+            generation=Generation(self._generation_id, self._member_id, None),
             future=Future(),
         )
         self._net.send(

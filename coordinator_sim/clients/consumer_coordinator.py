@@ -388,7 +388,7 @@ class ConsumerCoordinator(ConsumerPositions):
             self._call is AppCall.NONE
             and now_ms < self._deadline_ms
             and self._heartbeat_running
-            and self.state is MemberState.STABLE
+            and self._state is MemberState.STABLE
             and self._steady_version == self._metadata.version
             and node_id is not None
             and not self._rejoin_needed
@@ -532,7 +532,7 @@ class ConsumerCoordinator(ConsumerPositions):
             and beat is not None
             and beat.node_id == node_id
             and not self._heartbeat_attempts
-            and self.state is MemberState.STABLE
+            and self._state is MemberState.STABLE
             and not self._rejoin_needed_or_pending()
             and self._join_prepare_deadline_ms == FOREVER
             and self._joined_subscription == self._subscriptions.topics

@@ -86,7 +86,7 @@ class ConsumerLeader(OffsetCommits):
         return self._subscriptions.is_automatic
 
     def _is_rebalancing(self) -> bool:
-        return self.state in (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
+        return self._state in (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
 
     def _assignor(self, name: str | None) -> ConsumerAssignor | None:
         return next((assignor for assignor in self._assignors if assignor.name == name), None)

@@ -200,7 +200,7 @@ class HeartbeatThread(PortCore):
     # State and generation change only here, so that the thread's view stays true.
 
     def _enter(self, state: MemberState) -> None:
-        self.state = state
+        self._state = state
         self._refresh_heartbeat_running()
 
     def _set_generation(self, generation: Generation) -> None:
@@ -314,7 +314,7 @@ class HeartbeatThread(PortCore):
         self._refresh_heartbeat_running()
 
     def _refresh_heartbeat_running(self) -> None:
-        joined = self.state in _HEARTBEATING
+        joined = self._state in _HEARTBEATING
         if self._heartbeat_running and not joined:
             self._heartbeat_enabled = False
         self._heartbeat_running = (
@@ -418,7 +418,7 @@ class HeartbeatThread(PortCore):
                 self._mark_coordinator_unknown(now_ms)
                 self._failed_heartbeat(now_ms)
             case ErrorCode.REBALANCE_IN_PROGRESS:
-                if self.state is MemberState.STABLE:
+                if self._state is MemberState.STABLE:
                     self.request_rejoin("group is already rebalancing")
                     self._activity = True
                 self._received_heartbeat(now_ms)

@@ -242,10 +242,10 @@ class OffsetCommits(AbstractCoordinator):
             future.fail(exceptions.COORDINATOR_NOT_AVAILABLE)
         elif min(offsets.values()) < 0:
             future.fail(exceptions.ILLEGAL_ARGUMENT)
-        elif self._is_group_subscribed() and self.state is not MemberState.STABLE:
+        elif self._is_group_subscribed() and self._state is not MemberState.STABLE:
             future.fail(
                 exceptions.REBALANCE_IN_PROGRESS
-                if self.state in _REBALANCING
+                if self._state in _REBALANCING
                 else exceptions.COMMIT_FAILED
             )
         else:
@@ -302,7 +302,7 @@ class OffsetCommits(AbstractCoordinator):
 
         Source: kafka trunk, ConsumerCoordinator.OffsetCommitResponseHandler.handle.
         """
-        preparing = self.state is MemberState.PREPARING_REBALANCE
+        preparing = self._state is MemberState.PREPARING_REBALANCE
         unchanged = self._generation_unchanged(sent)
         match code:
             case (

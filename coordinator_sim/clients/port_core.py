@@ -108,8 +108,7 @@ class PortCore(ABC):
         self._out: list[Effect] = []
         self._net = NetworkClient(config, client_id=client_id, jitter=jitter, out=self._out)
         self._metadata = ClusterMetadata(bootstrap, config.metadata_max_age_ms)
-        self.state = MemberState.UNJOINED
-        """State of the member in its join."""
+        self._state = MemberState.UNJOINED
         self._generation = NO_GENERATION
         self._heartbeat_running = False
         self._heartbeat_wake_ms = FOREVER
@@ -137,6 +136,11 @@ class PortCore(ABC):
         self._other_deadline_ms = FOREVER
 
     # What the driver sees.
+
+    @property
+    def state(self) -> MemberState:
+        """State of the member in its join."""
+        return self._state
 
     @property
     def generation_id(self) -> int:

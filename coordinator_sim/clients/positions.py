@@ -122,7 +122,7 @@ class ConsumerPositions(ConsumerLeader):
             self._poll_network_wait(now_ms)
             return
         wanted = self._initializing()
-        generation = self._generation if self.state is MemberState.STABLE else None
+        generation = self._generation if self._state is MemberState.STABLE else None
         pending = self._position_fetch
         if pending is None or pending[:2] != (wanted, generation):
             pending = self._position_fetch = _PositionFetch(wanted, generation, Future())

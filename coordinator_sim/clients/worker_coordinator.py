@@ -221,12 +221,10 @@ class WorkerCoordinator(AbstractCoordinator):
         self._fresh_snapshot = config_snapshot
         self._config_snapshot = ConfigSnapshot()
         self._protocol = config.connect_protocol
-        self.assignment: ConnectAssignment | None = None
-        """Work this worker believes to own; None before any and after losing it."""
+        self._snapshot: ConnectAssignment | None = None
         self._leader_state: LeaderState | None = None
         self._rejoin_requested = False
-        self.last_completed_generation_id = NO_GENERATION_ID
-        """Last generation whose assignment this worker received; -1 for none."""
+        self._last_completed_generation_id = NO_GENERATION_ID
         delay_ms = config.scheduled_rebalance_max_delay_ms
         # Both live as long as the process: they keep their state when leadership is lost.
         self._eager_assignor: ConnectAssignor = make_connect_assignor(
@@ -246,8 +244,13 @@ class WorkerCoordinator(AbstractCoordinator):
     @property
     def member_id(self) -> str:
         """Member id while STABLE, else empty: no worker leads during a rebalance."""
-        stable = self.state is MemberState.STABLE
+        stable = self._state is MemberState.STABLE
         return self._generation.member_id if stable else UNKNOWN_MEMBER_ID
+
+    @property
+    def assignment(self) -> ConnectAssignment | None:
+        """Work this worker believes to own; None before any and after losing it."""
+        return self._snapshot
 
     @property
     def connect_protocol(self) -> ConnectProtocolCompatibility:
@@ -255,9 +258,14 @@ class WorkerCoordinator(AbstractCoordinator):
         return self._protocol
 
     @property
+    def last_completed_generation_id(self) -> int:
+        """Last generation whose assignment this worker received; -1 for none."""
+        return self._last_completed_generation_id
+
+    @property
     def is_leader(self) -> bool:
         """Whether this worker leads the generation in which it is stable."""
-        snapshot = self.assignment
+        snapshot = self._snapshot
         return snapshot is not None and self.member_id == snapshot.leader
 
     def owner_url(self, resource: str | ConnectorTaskId) -> str | None:
@@ -276,25 +284,25 @@ class WorkerCoordinator(AbstractCoordinator):
 
     def forget_revoked(self) -> None:
         """Forget revoked work that the herder has stopped: it is not reported again."""
-        if self.assignment is not None:
-            self.assignment = replace(self.assignment, revoked_connectors=(), revoked_tasks=())
+        if self._snapshot is not None:
+            self._snapshot = replace(self._snapshot, revoked_connectors=(), revoked_tasks=())
 
     def retain(self, connectors: Iterable[str], tasks: Iterable[ConnectorTaskId]) -> None:
         """Keep only this work after the herder stopped the rest, which is no longer reported."""
-        if self.assignment is not None:
-            self.assignment = replace(
-                self.assignment, connectors=tuple(connectors), tasks=tuple(tasks)
+        if self._snapshot is not None:
+            self._snapshot = replace(
+                self._snapshot, connectors=tuple(connectors), tasks=tuple(tasks)
             )
 
     @property
     def assigned_connector_count(self) -> int:
         """Value of the metric `assigned-connectors`."""
-        return 0 if self.assignment is None else len(self.assignment.connectors)
+        return 0 if self._snapshot is None else len(self._snapshot.connectors)
 
     @property
     def assigned_task_count(self) -> int:
         """Value of the metric `assigned-tasks`."""
-        return 0 if self.assignment is None else len(self.assignment.tasks)
+        return 0 if self._snapshot is None else len(self._snapshot.tasks)
 
     # poll
 
@@ -319,7 +327,7 @@ class WorkerCoordinator(AbstractCoordinator):
 
     def _discovered(self, ready: bool, now_ms: int) -> None:
         """Stop working after a heartbeat interval without a coordinator: others may take over."""
-        snapshot = self.assignment
+        snapshot = self._snapshot
         if ready or snapshot is None or snapshot.error is not ConnectError.NO_ERROR:
             self._poll_membership(now_ms)
         else:
@@ -334,7 +342,7 @@ class WorkerCoordinator(AbstractCoordinator):
         if outcome is not None:
             self._end_call(now_ms, outcome)
             return
-        self.assignment = None
+        self._snapshot = None
         self._poll_membership(now_ms)
 
     def _poll_membership(self, now_ms: int) -> None:
@@ -362,7 +370,7 @@ class WorkerCoordinator(AbstractCoordinator):
     # Joining.
 
     def _rejoin_needed_or_pending(self) -> bool:
-        snapshot = self.assignment
+        snapshot = self._snapshot
         return (
             super()._rejoin_needed_or_pending()
             or snapshot is None
@@ -382,7 +390,7 @@ class WorkerCoordinator(AbstractCoordinator):
                         version=version,
                         url=self._url,
                         config_offset=self._config_snapshot.offset,
-                        allocation=None if version == _EAGER else self.assignment,
+                        allocation=None if version == _EAGER else self._snapshot,
                     )
                 ),
             )
@@ -391,7 +399,7 @@ class WorkerCoordinator(AbstractCoordinator):
 
     def _on_join_prepare(self, now_ms: int) -> None:
         self._leader_state = None
-        snapshot = self.assignment
+        snapshot = self._snapshot
         if (
             self._protocol is _EAGER
             and snapshot is not None
@@ -447,7 +455,7 @@ class WorkerCoordinator(AbstractCoordinator):
         QUIRK: when the group turns eager, the work this worker held under the incremental
         protocol and is not given again was never revoked, and runs on beside its new owner.
         """
-        old = self.assignment
+        old = self._snapshot
         if self._protocol is not _EAGER and old is not None:
             kept_connectors = (c for c in old.connectors if c not in new.revoked_connectors)
             kept_tasks = (t for t in old.tasks if t not in new.revoked_tasks)
@@ -456,8 +464,8 @@ class WorkerCoordinator(AbstractCoordinator):
                 connectors=tuple(dict.fromkeys((*new.connectors, *kept_connectors))),
                 tasks=tuple(dict.fromkeys((*new.tasks, *kept_tasks))),
             )
-        self.assignment = new
-        self.last_completed_generation_id = self._generation.generation_id
+        self._snapshot = new
+        self._last_completed_generation_id = self._generation.generation_id
         self._run_callback(
             CallbackKind.WORK_ASSIGNED,
             self._assigned_in_join,
@@ -486,7 +494,7 @@ class WorkerCoordinator(AbstractCoordinator):
             protocol=protocol,
             assignor=self._eager_assignor if eager else self._incremental_assignor,
             generation_id=self._generation.generation_id,
-            last_completed_generation_id=self.last_completed_generation_id,
+            last_completed_generation_id=self._last_completed_generation_id,
             now_ms=now_ms,
         )
         try:

@@ -54,7 +54,7 @@ from coordinator_sim.kafka.api_versions import versions_of
 from coordinator_sim.kafka.completion import CompleteTransaction, TransactionCompleted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE, Profile, profile_named
-from coordinator_sim.log.format.offsets_records import encode_key, encode_value
+from coordinator_sim.log.format.offsets_records import encode_record
 from coordinator_sim.messages.catalogue import SpokenMessage, name_of, newest_version
 from coordinator_sim.messages.codec.frames import decode_request, encode_response
 from coordinator_sim.messages.codec.json_form import base64_text
@@ -277,13 +277,9 @@ class Lines:
         written = write_records(batch)
         if self._wants_bytes:
             for record, entry in zip(batch.records, written, strict=False):
-                value = record.value
-                entry["keyBytes"] = base64_text(encode_key(record.key))
-                entry["valueBytes"] = (
-                    None
-                    if value is None
-                    else base64_text(encode_value(value, record.value_version))
-                )
+                key, value = encode_record(record)
+                entry["keyBytes"] = base64_text(key)
+                entry["valueBytes"] = None if value is None else base64_text(value)
         return written
 
     @property

@@ -28,7 +28,7 @@ class GroupState(Enum):
 class GroupProtocol(Enum):
     """A protocol by its name in `group.coordinator.rebalance.protocols`.
 
-    A feature switches each on, but the classic one, which is always on.
+    The classic one is always on; features switch the others on.
     """
 
     CLASSIC = "classic"

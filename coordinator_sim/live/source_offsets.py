@@ -23,15 +23,19 @@ class SourceOffsets:
 
     def __init__(self, plane: DataPlane, topic: str) -> None:
         self._plane = plane
-        self.topic = topic
-        """Name of the offset topic."""
+        self._topic = topic
         self._values: dict[bytes, bytes] = {}
         self._positions: dict[int, int] = {}
         self._moved = asyncio.Event()
 
+    @property
+    def topic(self) -> str:
+        """Name of the offset topic."""
+        return self._topic
+
     def fetched(self, fetched: Fetched) -> None:
         """Take records read; those of other topics are ignored."""
-        if fetched.topic != self.topic:
+        if fetched.topic != self._topic:
             return
         self._positions.update(fetched.positions)
         self._moved.set()
@@ -51,7 +55,7 @@ class SourceOffsets:
         Raises:
             DataError: the end of the topic is not available, or the value is no offset.
         """
-        ends = await self._plane.end_offsets(self.topic)
+        ends = await self._plane.end_offsets(self._topic)
         while any(self._positions.get(number, 0) < end for number, end in ends.items()):
             self._moved.clear()
             await self._moved.wait()
@@ -71,6 +75,6 @@ class SourceOffsets:
                 outcome.set_result(error)
 
         self._plane.write(
-            self.topic, offset_key(connector, partition), offset_value(offset), written
+            self._topic, offset_key(connector, partition), offset_value(offset), written
         )
         return await outcome

@@ -298,8 +298,7 @@ class KafkaServer:
         self._ports: dict[tuple[int, str], int] = {}
         self._servers: dict[tuple[int, str], asyncio.Server] = {}
         self._open: dict[WireProtocol, None] = {}
-        self.next_connection = 1
-        """Number of the next connection; numbers are not used again."""
+        self._next_number = 1
         self._tls: dict[str, ListenerTls] = {}
         self._limits: dict[int, ConnectionLimits] = {}
         self._idle_rounds: dict[WireProtocol, int] = {}
@@ -502,6 +501,11 @@ class KafkaServer:
         found = (protocol.connection for protocol in self._open if protocol.is_open)
         return [each for each in found if each is not None]
 
+    @property
+    def next_connection(self) -> int:
+        """Number of the next connection; numbers are not used again."""
+        return self._next_number
+
     def close_connection(self, number: int) -> bool:
         """Close a connection by its number; return whether it was open."""
         for protocol in list(self._open):
@@ -567,8 +571,8 @@ class KafkaServer:
 
     def _protocol(self, listen: Listen) -> WireProtocol:
         def connect(client_host: str, output: Output) -> Connection:
-            number = self.next_connection
-            self.next_connection += 1
+            number = self._next_number
+            self._next_number += 1
             connection = self._connection_type(
                 self.cluster,
                 listen.broker_id,

@@ -439,8 +439,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             raise ConfigError(f"a latency of {latency_us} us: give at least 1")
         if limit_s is not None and not 0 < limit_s <= LAST_S:
             raise ConfigError(f"limit_s={limit_s}: give above 0 and up to {LAST_S}, or None")
-        self.now_us = 0
-        """Microseconds since the loop was made."""
+        self._now_us = 0
         self._limit_us = None if limit_s is None else _us(limit_s)
         self._numbers = itertools.count()
         super().__init__()
@@ -453,9 +452,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     # -- time ------------------------------------------------------------------------------
 
+    @property
+    def now_us(self) -> int:
+        """Microseconds since the loop was made."""
+        return self._now_us
+
     def time(self) -> float:
         """Seconds since the loop was made."""
-        return self.now_us / 1_000_000
+        return self._now_us / 1_000_000
 
     def pass_time(self, timeout: float | None) -> None:
         """Let time pass like a selector: 1 us if something is ready, else until the next timer.
@@ -470,11 +474,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 "this loop"
             )
         if timeout > 0:
-            self.now_us = max(self.now_us, _us(self._scheduled[0].when()))
+            self._now_us = max(self._now_us, _us(self._scheduled[0].when()))
         else:
-            self.now_us += 1
+            self._now_us += 1
         limit_us = self._limit_us
-        if limit_us is not None and self.now_us > limit_us:
+        if limit_us is not None and self._now_us > limit_us:
             self._limit_us = None  # what is cancelled now may take its time to end
             raise VirtualDeadlock(
                 f"the program did not end in {limit_us / 1_000_000:g} virtual seconds. "
@@ -609,7 +613,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         tap = self.tap
         if tap is None:
             return None
-        return lambda data: tap.write(self.now_us, connection, side, data)
+        return lambda data: tap.write(self._now_us, connection, side, data)
 
     def listener_at(self, place: Address) -> MemoryServer | None:
         """The listener of a host and port; None if there is none."""

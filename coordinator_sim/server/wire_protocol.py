@@ -97,8 +97,7 @@ class WireProtocol(asyncio.Protocol):
         self._held: list[bytes] | None = None
         self._inward: SlowWay | None = None
         self._outward: SlowWay | None = None
-        self.connection: Connection | None = None
-        """What its frames go to; None before the client's address is known."""
+        self._connection: Connection | None = None
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
         self._is_paused = False
@@ -109,7 +108,7 @@ class WireProtocol(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         try:
-            self.connection = self._connect(f"/{peer[0]}" if peer else "/127.0.0.1", self)
+            self._connection = self._connect(f"/{peer[0]}" if peer else "/127.0.0.1", self)
             if self._tap is not None:
                 self._tap.opened(self, peer, transport.get_extra_info("sockname"))
             self._host.opened(self)
@@ -123,13 +122,13 @@ class WireProtocol(asyncio.Protocol):
         self._received.clear()
         for way in filter(None, (self._inward, self._outward)):
             way.lose()
-        if self.connection is not None:
-            self.connection.closed(self._host.now())
+        if self._connection is not None:
+            self._connection.closed(self._host.now())
         if self._tap is not None:
             self._tap.closed(self)
         self._host.closed(self)
         # Break the reference cycle so that both are freed immediately.
-        self.connection = None
+        self._connection = None
 
     def data_received(self, data: bytes) -> None:
         """Take what has come; whole requests are worked on at once."""
@@ -148,7 +147,7 @@ class WireProtocol(asyncio.Protocol):
         self._continue_reading()
 
     def _take(self, data: bytes) -> None:
-        connection = self.connection
+        connection = self._connection
         if connection is None:
             return
         self.is_active = True
@@ -184,7 +183,7 @@ class WireProtocol(asyncio.Protocol):
 
     def _send(self, data: bytes) -> None:
         if self._transport is not None:
-            if self._tap is not None and self.connection is not None and self.connection.is_known:
+            if self._tap is not None and self._connection is not None and self._connection.is_known:
                 self._tap.sent(self, data)
             self._transport.write(data)
             self._continue_reading()
@@ -194,7 +193,7 @@ class WireProtocol(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        connection = cast("Connection", self.connection)
+        connection = cast("Connection", self._connection)
         _LOG.warning("connection %d of %s: %s", connection.number, connection.client_host, reason)
         self._received.clear()
         transport.close()
@@ -208,6 +207,11 @@ class WireProtocol(asyncio.Protocol):
         """End the connection when what was written has left."""
         if self._transport is not None:
             self._transport.close()
+
+    @property
+    def connection(self) -> Connection | None:
+        """What its frames go to; None before the client's address is known."""
+        return self._connection
 
     @property
     def tls(self) -> ssl.SSLObject | None:
@@ -293,9 +297,9 @@ class WireProtocol(asyncio.Protocol):
 
     def _continue_reading(self) -> None:
         """Read on once answers have left; what was read already is worked on first."""
-        if not self._is_paused or self.connection is None or self.connection.is_full:
+        if not self._is_paused or self._connection is None or self._connection.is_full:
             return
-        if self._held is not None or self.connection.is_choked:
+        if self._held is not None or self._connection.is_choked:
             return
         if self._inward is not None and self._inward.is_full:
             return
@@ -306,20 +310,20 @@ class WireProtocol(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Stop reading requests while the client does not read its answers."""
-        if self.connection is not None:
-            self.connection.is_choked = True
+        if self._connection is not None:
+            self._connection.is_choked = True
         self._stop_reading()
 
     def resume_writing(self) -> None:
         """Go on with the requests of a client that reads its answers again."""
-        if self.connection is not None:
-            self.connection.is_choked = False
+        if self._connection is not None:
+            self._connection.is_choked = False
             self._go_on()
         self._continue_reading()
 
     def _go_on(self) -> None:
         """Let what waits be worked on, unless the broker stands still or nobody reads answers."""
-        connection = self.connection
+        connection = self._connection
         if connection is None or connection.is_choked or self._held is not None:
             return
         if self.is_open:

@@ -162,9 +162,9 @@ class ClientProcess(PausableProcess):
                 if connection is not None:
                     connection.open_requests.append(effect.correlation_id)
                     connection.request(effect)
-            elif self.is_alive:
+            elif self._is_alive:
                 self._run_rare(effect)
-        if self.is_alive:
+        if self._is_alive:
             deadline_ms = self._port.next_deadline_ms()
             if deadline_ms is None:
                 self.switch_alarm_off()

@@ -471,7 +471,7 @@ class ConsumerProcess(ClientProcess):
     def _is_idle(self) -> bool:
         """Whether it lives undisturbed, and has neither records nor commits to come."""
         is_disturbed = self._is_paused or self._is_stopping or bool(self._late)
-        if is_disturbed or not self.is_alive or not self._reading.is_true or self._ledger.is_on:
+        if is_disturbed or not self._is_alive or not self._reading.is_true or self._ledger.is_on:
             return False
         works = bool(self._taken or self._processing or self._slow_us or self._after_commit)
         if works or self._policy.when == "interval":

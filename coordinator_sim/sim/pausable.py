@@ -20,10 +20,14 @@ class PausableProcess(Alarmed):
         super().__init__(world.environment)
         self._world = world
         self._environment = world.environment
-        self.is_alive = True
-        """Whether it has not ended."""
+        self._is_alive = True
         self._is_paused = False
         self._late: list[Action] = []
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._is_alive
 
     def pause(self, for_us: int) -> None:
         """Freeze the process; events that arrive meanwhile are handled at its end, in order."""
@@ -33,7 +37,7 @@ class PausableProcess(Alarmed):
 
     def _end(self) -> None:
         """Stop running actions for good."""
-        self.is_alive = False
+        self._is_alive = False
         self.switch_alarm_off()
         self._late.clear()
 
@@ -47,7 +51,7 @@ class PausableProcess(Alarmed):
         environment.call_at(environment.now_us + delay_us, partial(self._if_alive, guarded))
 
     def _if_alive(self, action: Action) -> None:
-        if self.is_alive:
+        if self._is_alive:
             action()
 
     def _unless_paused(self, action: Action) -> None:

@@ -128,14 +128,14 @@ class PolledConsumer(ConsumerProcess):
 
     def unsubscribe(self) -> Blocking[None]:
         """Give up all partitions, and leave the group."""
-        if self.is_alive and not self._is_stopping:
+        if self._is_alive and not self._is_stopping:
             returned = self._returned = Pending()
             self._run(self._java.unsubscribe(self._now_ms()))
             yield Wait(returned)
 
     def close(self) -> Blocking[None]:
         """Leave the group and close; a second call does nothing."""
-        if self.is_alive and not self._is_stopping:
+        if self._is_alive and not self._is_stopping:
             self._tell("stopping")
             is_polling = self._is_polling
             self.stop()

@@ -105,7 +105,7 @@ class SourceTask(PausableProcess):
 
     def fail(self, trace: str) -> None:
         """Commit what was written, unless in a transaction, and end."""
-        if self.is_alive:
+        if self._is_alive:
             self._flush()
             self.crash()
             self._on_failed(self._run.task, trace)
@@ -116,7 +116,7 @@ class SourceTask(PausableProcess):
 
     def crash(self) -> None:
         """End at once: unwritten records are not written, uncommitted offsets are lost."""
-        if self.is_alive:
+        if self._is_alive:
             self._end()
             self._ledger.close()
 
@@ -315,7 +315,7 @@ class SinkTask(ConsumerProcess):
 
     def crash(self) -> None:
         """End at once: the group notices when the session times out."""
-        if self.is_alive:
+        if self._is_alive:
             self._trace = self._when_stopped = None
             self.kill()
 

@@ -21,7 +21,7 @@ class ThreadedClients(Alarmed):
         self._process = process
         self._clients: dict[str, KafkaClient] = {}
         self._threads: list[Thread] = []
-        self.is_alive = True
+        self._is_alive = True
         self._machine = world.clock_of(process)
         self._reading = self._machine.read_by(self._run)
         self._is_running = False
@@ -41,7 +41,7 @@ class ThreadedClients(Alarmed):
 
     def kill(self) -> None:
         """End the process: the kernel closes its connections."""
-        self.is_alive = False
+        self._is_alive = False
         self._machine.forget(self._reading)
         self.switch_alarm_off()
         for client in self._clients.values():
@@ -78,7 +78,7 @@ class ThreadedClients(Alarmed):
 
     def _happened(self, action: Action) -> None:
         """Apply an event of the network or the clock, and let the threads run on."""
-        if not self.is_alive:
+        if not self._is_alive:
             return
         if self._late is not None:
             self._late.append(action)
@@ -92,12 +92,12 @@ class ThreadedClients(Alarmed):
         self._is_running = True
         now_ms = self._reading.now_ms
         is_moving = True
-        while is_moving and self.is_alive:
+        while is_moving and self._is_alive:
             is_moving = False
             for thread in list(self._threads):
                 is_moving |= thread.run(now_ms)
         self._is_running = False
-        if not self.is_alive:
+        if not self._is_alive:
             return
         self._threads = [thread for thread in self._threads if not thread.is_finished]
         deadline_ms = min(

@@ -32,14 +32,18 @@ class AskedAssignor:
     """
 
     def __init__(self, name: str, function: AssignFunction) -> None:
-        self.name = name
-        """Protocol name in JoinGroup."""
+        self._name = name
         self._function = function
+
+    @property
+    def name(self) -> str:
+        """Protocol name in JoinGroup."""
+        return self._name
 
     @property
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
         """Supported rebalance protocols, as its name says."""
-        if is_cooperative(self.name):
+        if is_cooperative(self._name):
             return (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
         return (RebalanceProtocol.EAGER,)
 
@@ -59,7 +63,7 @@ class AskedAssignor:
         asked = tuple(map(asked_member, members))
         known: Topics = {topic: tuple(map(tuple, racks)) for topic, racks in topics.items()}
         goal = self.goal(known, asked)
-        return _handed_over(goal, asked) if is_cooperative(self.name) else goal
+        return _handed_over(goal, asked) if is_cooperative(self._name) else goal
 
     def goal(self, topics: Topics, members: tuple[Member, ...]) -> Assignment:
         """Return each member's final assignment, sorted, before cooperative revocations.
@@ -67,7 +71,7 @@ class AskedAssignor:
         Raises:
             AssignorFault: the assignor fails, or its answer is no assignment of this group.
         """
-        return checked(self.name, self._function(topics, members), topics, members)
+        return checked(self._name, self._function(topics, members), topics, members)
 
 
 def asked_member(member: AssignorMember) -> Member:

@@ -117,8 +117,7 @@ class JavaAssignor:
     """
 
     def __init__(self, own: OwnAssignor) -> None:
-        self.name = own.name
-        """Protocol name in JoinGroup: the user's, whatever the class calls itself."""
+        self._name = own.name
         self._process = running(own, JavaProcess)
         self._number, protocols = self._process.make()
         weakref.finalize(self, self._process.drop, self._number)
@@ -128,8 +127,17 @@ class JavaAssignor:
                 f"assignor {own.name!r}: {own.target.partition('@')[0]} is {which}: names of "
                 "cooperative assignors, and of no others, begin with cooperative-"
             )
-        self.supported_protocols = tuple(sorted(protocols, reverse=True))
+        self._protocols = tuple(sorted(protocols, reverse=True))
+
+    @property
+    def name(self) -> str:
+        """Protocol name in JoinGroup: the user's, whatever the class calls itself."""
+        return self._name
+
+    @property
+    def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
         """What the class supports."""
+        return self._protocols
 
     def subscription_user_data(self, topics: Sequence[str]) -> bytes | None:
         """Return the user data that the class wants in the next JoinGroup."""
@@ -157,17 +165,17 @@ class JavaAssignor:
             assignment = decode_assignment(answer.nullable_bytes("assignment") or b"")
             if assignment.user_data:
                 raise AssignorFault(
-                    f"assignor {self.name!r} gives {member_id} {len(assignment.user_data)} bytes "
+                    f"assignor {self._name!r} gives {member_id} {len(assignment.user_data)} bytes "
                     "of user data with its partitions; simulated members take none"
                 )
             given[member_id] = list(assignment.partitions)
         known: Topics = {topic: tuple(map(tuple, racks)) for topic, racks in topics.items()}
-        everybody = checked(self.name, given, known, tuple(map(asked_member, members)))
+        everybody = checked(self._name, given, known, tuple(map(asked_member, members)))
         return {member_id: given.get(member_id, []) for member_id in everybody}
 
     def _ask(self, what: bytes, rest: bytes) -> ClassicReader:
         if not self._process.is_alive:
-            raise AssignorFault(f"assignor {self.name!r}: its JVM has ended")
+            raise AssignorFault(f"assignor {self._name!r}: its JVM has ended")
         return self._process.ask(what + int32_bytes(self._number) + rest)
 
 

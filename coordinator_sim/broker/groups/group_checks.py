@@ -96,7 +96,7 @@ class GroupProtocols:
         self.update()
 
     def update(self, _change: object = None) -> None:
-        """Features or settings have changed."""
+        """Read again which protocols are on."""
         self.offers.clear()
         self.offers.update(filter(self._is_on, GroupProtocol))
 

@@ -48,7 +48,7 @@ class LogManager:
     Args:
         image: The metadata.
         new_store: See `NewStore`.
-        config_of: See `ConfigOf`; called again whenever the metadata changed.
+        config_of: See `ConfigOf`; called again whenever settings changed.
 
     Attributes:
         changed: (partition): a log was opened, or may have got other settings.

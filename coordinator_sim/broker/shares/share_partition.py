@@ -91,8 +91,7 @@ class SharePartition:
         dead_letters: DeadLetterQueue | None = None,
     ) -> None:
         self.key = key
-        self.leader_epoch = leader_epoch
-        """The epoch of the partition's leader."""
+        self._leader_epoch = leader_epoch
         self._topic = topic
         self._settings = settings
         self._persister = persister
@@ -100,12 +99,9 @@ class SharePartition:
         self._locks = locks
         self._on_fetchable = on_fetchable
         self._dead_letters = dead_letters
-        self.records = InFlightRecords()
-        """The records in flight, for reading."""
-        self.state = PartitionState.EMPTY
-        """Whether the partition can be used."""
-        self.state_epoch = 0
-        """The group's epoch when the state was initialized."""
+        self._records = InFlightRecords()
+        self._state = PartitionState.EMPTY
+        self._state_epoch = 0
         self._fetch_lock: object = None
 
     @property
@@ -118,47 +114,67 @@ class SharePartition:
         return f"{self.key.group_id}-{self._place}"
 
     @property
+    def leader_epoch(self) -> int:
+        """The epoch of the partition's leader."""
+        return self._leader_epoch
+
+    @property
+    def state(self) -> PartitionState:
+        """Whether the partition can be used."""
+        return self._state
+
+    @property
+    def state_epoch(self) -> int:
+        """The group's epoch when the state was initialized."""
+        return self._state_epoch
+
+    @property
     def start_offset(self) -> int:
         """The first offset that is not done with."""
-        return self.records.start_offset
+        return self._records.start_offset
 
     @property
     def end_offset(self) -> int:
         """The last offset in flight; the next one to fetch where nothing is."""
-        return self.records.end_offset
+        return self._records.end_offset
 
     @property
     def delivery_complete_count(self) -> int:
         """Records from the start offset on that are acknowledged or archived."""
-        return self.records.delivery_complete_count
+        return self._records.delivery_complete_count
+
+    @property
+    def records(self) -> InFlightRecords:
+        """The records in flight, for reading."""
+        return self._records
 
     def maybe_initialize(self, now: Instants, then: Then) -> None:
         """Read the partition's state, unless that has been done.
 
         Source: SharePartition.maybeInitialize.
         """
-        if self.state is PartitionState.ACTIVE:
+        if self._state is PartitionState.ACTIVE:
             then(None)
             return
         refusal = self._not_initializable()
         if refusal is not None:
             then(refusal)
             return
-        self.state = PartitionState.INITIALIZING
+        self._state = PartitionState.INITIALIZING
 
         def read(answer: StateRead) -> None:
             refusal = self._initialize(answer, now)
             if refusal is not None:
-                self.state = PartitionState.FAILED
+                self._state = PartitionState.FAILED
             then(refusal)
             if refusal is None:
-                self._bury(dead_letters_in(self.records, self._settings()), now)
+                self._bury(dead_letters_in(self._records, self._settings()), now)
 
-        self._persister.read(ReadState(self.key, self.leader_epoch), read, now)
+        self._persister.read(ReadState(self.key, self._leader_epoch), read, now)
 
     def _not_initializable(self) -> Refusal | None:
         """Why the state is not read now. Source: SharePartition.initializedOrThrowException."""
-        match self.state:
+        match self._state:
             case PartitionState.FAILED:
                 text = f"Share partition failed to load {self._name}"
                 return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, text)
@@ -181,27 +197,27 @@ class SharePartition:
             start_offset = reset_offset(reset, self._offsets, self._place, now)
         if isinstance(start_offset, Refusal):
             return start_offset
-        self.state_epoch = answer.state_epoch
-        if not take_read_state(self.records, start_offset, answer.batches):
+        self._state_epoch = answer.state_epoch
+        if not take_read_state(self._records, start_offset, answer.batches):
             text = f"Failed to initialize the share partition {self._name}"
             return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, text)
         # QUIRK: a partition that was fenced while its state was read is usable again.
-        self.state = PartitionState.ACTIVE
+        self._state = PartitionState.ACTIVE
         return None
 
     def next_fetch_offset(self) -> int:
         """Where the log is read next: the first available record, else after the end offset."""
-        return self.records.next_fetch_offset()
+        return self._records.next_fetch_offset()
 
     def can_acquire_records(self) -> bool:
         """Whether a fetch may bring records. Source: SharePartition.canAcquireRecords."""
-        if self.next_fetch_offset() != self.records.end_offset + 1:
+        if self.next_fetch_offset() != self._records.end_offset + 1:
             return True
-        return self.records.count < self._settings().partition_max_record_locks
+        return self._records.count < self._settings().partition_max_record_locks
 
     def maybe_acquire_fetch_lock(self, fetch_id: object) -> bool:
         """Begin a fetch, unless another one is under way; return whether it may begin."""
-        if self.state is not PartitionState.ACTIVE or self._fetch_lock is not None:
+        if self._state is not PartitionState.ACTIVE or self._fetch_lock is not None:
             return False
         self._fetch_lock = fetch_id
         return True
@@ -221,11 +237,11 @@ class SharePartition:
         Raises:
             OperationAborted: Kafka throws here, and the fetch fails.
         """
-        if self.state is not PartitionState.ACTIVE:
+        if self._state is not PartitionState.ACTIVE:
             return Acquired()
         settings = self._settings()
         locking = self._locking(request.member_id, settings, now)
-        return Acquisition(self.records, request, settings, locking).run()
+        return Acquisition(self._records, request, settings, locking).run()
 
     def _locking(self, member_id: str, settings: ShareSettings, now: Instants) -> Locking:
         self._locks.start(now)
@@ -248,7 +264,7 @@ class SharePartition:
         """
         settings = self._settings()
         locking = self._locking(member_id, settings, now)
-        call = Acknowledging(self.records, settings, self._limit(settings), locking)
+        call = Acknowledging(self._records, settings, self._limit(settings), locking)
         self._conclude(call.acknowledge(batches), call.changes, now, then)
 
     def release_acquired_records(self, member_id: str, now: Instants, then: Then) -> None:
@@ -258,17 +274,17 @@ class SharePartition:
         """
         settings = self._settings()
         locking = self._locking(member_id, settings, now)
-        call = Acknowledging(self.records, settings, self._limit(settings), locking)
+        call = Acknowledging(self._records, settings, self._limit(settings), locking)
         call.release()
         self._conclude(None, call.changes, now, then)
 
     def update_cache_and_offsets(self, log_start_offset: int) -> None:
         """The log begins later now. Source: SharePartition.updateCacheAndOffsets."""
-        move_log_start(self.records, log_start_offset)
+        move_log_start(self._records, log_start_offset)
 
     def mark_fenced(self) -> None:
         """The partition is used no more: its leader or its group's state is another."""
-        self.state = PartitionState.FENCED
+        self._state = PartitionState.FENCED
 
     def expire(self, now: Instants) -> None:
         """Run what is due of the broker's locks, whatever partition they are of."""
@@ -283,7 +299,7 @@ class SharePartition:
 
         Source: SharePartition.releaseAcquisitionLockOnTimeout.
         """
-        changes = release_timed_out(self.records, offsets, self._limit(self._settings()))
+        changes = release_timed_out(self._records, offsets, self._limit(self._settings()))
         if not changes:
             return
 
@@ -300,7 +316,7 @@ class SharePartition:
         QUIRK: None where Kafka throws, which nobody hears of: what would follow does not.
         """
         try:
-            return self.records.advance_start_offset()
+            return self._records.advance_start_offset()
         except OperationAborted:
             return None
 
@@ -327,7 +343,7 @@ class SharePartition:
     def _buried(self, state: InFlightState, letters: DeadLetters, now: Instants) -> None:
         state.archive()
         first, last = letters.first_offset, letters.last_offset
-        self.records.delivery_complete_count += self.records.count_from_start(first, last)
+        self._records.delivery_complete_count += self._records.count_from_start(first, last)
 
         def written(_: Refusal | None) -> None:
             if self._advance():
@@ -360,7 +376,7 @@ class SharePartition:
                 for _, _, state in change.parts():
                     state.complete_transition(is_written=True)
                     if state.state is RecordState.AVAILABLE:
-                        self.records.has_released = True
+                        self._records.has_released = True
             _merge(changes)
             has_advanced = self._advance()
             then(None)
@@ -372,7 +388,7 @@ class SharePartition:
         self._write([change.batch for change in changes], now, written)
 
     def _undo(self, changes: Iterable[Change]) -> None:
-        records = self.records
+        records = self._records
         for change in changes:
             was_terminal = RecordState(change.batch.delivery_state).is_terminal
             for first, last, state in change.parts():
@@ -390,10 +406,10 @@ class SharePartition:
 
         request = WriteState(
             key=self.key,
-            state_epoch=self.state_epoch,
-            leader_epoch=self.leader_epoch,
-            start_offset=self.records.start_offset,
-            delivery_complete_count=self.records.delivery_complete_count,
+            state_epoch=self._state_epoch,
+            leader_epoch=self._leader_epoch,
+            start_offset=self._records.start_offset,
+            delivery_complete_count=self._records.delivery_complete_count,
             batches=tuple(batches),
         )
         self._persister.write(request, written, now)

@@ -258,7 +258,7 @@ class AsyncCommits(AsyncDiscovery):
     def _note_epoch(self, epoch: int | None) -> None:
         """Name the member by this epoch from now on (CommitRequestManager.onMemberEpochUpdated)."""
         self._known_epoch = epoch
-        self._known_member_id = self.member_id
+        self._known_member_id = self._member_id
 
 
 def _commit_exception(error: ErrorCode) -> str:

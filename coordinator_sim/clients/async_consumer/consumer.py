@@ -344,7 +344,7 @@ class AsyncConsumer(AsyncHeartbeats):
         if not owned:
             self._close_leave(now_ms)
             return
-        is_member = self.generation_id > 0
+        is_member = self._generation_id > 0
         kind = CallbackKind.PARTITIONS_REVOKED if is_member else CallbackKind.PARTITIONS_LOST
         self._run_callback(kind, owned, self._close_leave)
 

@@ -170,7 +170,7 @@ class AsyncHeartbeats(AsyncMembership):
             self._target = target
         if self._current != self._target:
             self._transition(MemberState.RECONCILING)
-        elif self.state in (MemberState.RECONCILING, MemberState.JOINING):
+        elif self._member_state in (MemberState.RECONCILING, MemberState.JOINING):
             self._transition(MemberState.STABLE)
 
     def _maybe_reconcile(self, now_ms: int, *, may_commit: bool) -> None:
@@ -181,7 +181,7 @@ class AsyncHeartbeats(AsyncMembership):
             may_commit: Whether the application polls right now. Without it nothing is given up, and
                 nothing is committed: the application may be about to return records.
         """
-        if self.state is not MemberState.RECONCILING:
+        if self._member_state is not MemberState.RECONCILING:
             return
         if self._current == self._target or self._is_reconciling:
             return
@@ -239,7 +239,7 @@ class AsyncHeartbeats(AsyncMembership):
 
     def _maybe_abort(self) -> bool:
         """Whether the reconciliation is of no use any more; it ends then (maybeAbort...)."""
-        is_over = self.state is not MemberState.RECONCILING or self._rejoined_meanwhile
+        is_over = self._member_state is not MemberState.RECONCILING or self._rejoined_meanwhile
         if is_over:
             self._end_reconciliation()
         return is_over
@@ -277,7 +277,7 @@ class AsyncHeartbeats(AsyncMembership):
         """Have the application give partitions up (revokePartitions)."""
         owned = [tp for tp in revoked if tp in self._assigned]
         self._mark_pending_revocation(owned)
-        if self.state is MemberState.FATAL:
+        if self._member_state is MemberState.FATAL:
             outcome = Promise()
             outcome.complete(now_ms, KAFKA)
             return outcome
@@ -321,7 +321,7 @@ class AsyncHeartbeats(AsyncMembership):
         Source: AbstractHeartbeatRequestManager.poll.
         """
         beat = self._beat
-        if self._coordinator_id is None or self.state in OUT_OF_GROUP:
+        if self._coordinator_id is None or self._member_state in OUT_OF_GROUP:
             self._heartbeat_skipped(now_ms)
             self._tell_fatal_lookup()
             return FOREVER
@@ -331,7 +331,7 @@ class AsyncHeartbeats(AsyncMembership):
             beat.reset()
             self._sent_fields.reset()
             return beat.interval_ms
-        state = self.state
+        state = self._member_state
         beats_at_once = state in BEATS_AT_ONCE and not beat.is_in_flight
         if not (state is MemberState.LEAVING or beats_at_once or beat.may_send(now_ms)):
             return beat.next_in_ms(now_ms)
@@ -347,8 +347,8 @@ class AsyncHeartbeats(AsyncMembership):
         request = self._sent_fields.request(
             Membership(
                 group_id=self._group_id,
-                member_id=self.member_id,
-                member_epoch=self.generation_id,
+                member_id=self._member_id,
+                member_epoch=self._generation_id,
                 instance_id=config.group_instance_id,
                 rack_id=config.client_rack or None,
                 rebalance_timeout_ms=config.rebalance_timeout_ms,
@@ -356,7 +356,7 @@ class AsyncHeartbeats(AsyncMembership):
                 regex=self._regex,
                 server_assignor=config.group_remote_assignor,
                 assignment=self._current,
-                is_joining=self.state is MemberState.JOINING,
+                is_joining=self._member_state is MemberState.JOINING,
             )
         )
         self._request(kind, self._coordinator_node_id, request, now_ms)
@@ -366,10 +366,10 @@ class AsyncHeartbeats(AsyncMembership):
 
     def _heartbeat_generated(self, now_ms: int) -> None:
         """Take the state that follows a heartbeat on its way (onHeartbeatRequestGenerated)."""
-        if self.state is MemberState.ACKNOWLEDGING:
+        if self._member_state is MemberState.ACKNOWLEDGING:
             is_done = self._current == self._target
             self._transition(MemberState.STABLE if is_done else MemberState.RECONCILING)
-        elif self.state is MemberState.LEAVING:
+        elif self._member_state is MemberState.LEAVING:
             if self._is_poll_overdue:
                 self._become_stale(now_ms)
             else:
@@ -377,7 +377,7 @@ class AsyncHeartbeats(AsyncMembership):
 
     def _heartbeat_skipped(self, now_ms: int) -> None:
         """Count a leave that cannot be sent as done (onHeartbeatRequestSkipped)."""
-        if self.state is MemberState.LEAVING:
+        if self._member_state is MemberState.LEAVING:
             self._transition(MemberState.UNSUBSCRIBED)
             self._left(now_ms)
 
@@ -392,7 +392,7 @@ class AsyncHeartbeats(AsyncMembership):
         Source: AbstractHeartbeatRequestManager.maximumTimeToWait,
         CommitRequestManager.maximumTimeToWait.
         """
-        config, state = self._config, self.state
+        config, state = self._config, self._member_state
         knows = self._coordinator_id is not None
         longest_ms = FOREVER
         if config.enable_auto_commit:
@@ -433,7 +433,7 @@ class AsyncHeartbeats(AsyncMembership):
 
     def _heartbeat_accepted(self, response: ConsumerGroupHeartbeatResponse, now_ms: int) -> None:
         """Adopt epoch and assignment (AbstractMembershipManager.onHeartbeatSuccess)."""
-        state = self.state
+        state = self._member_state
         if state is MemberState.LEAVING:
             return
         has_left = response.member_epoch < 0
@@ -468,7 +468,7 @@ class AsyncHeartbeats(AsyncMembership):
             case fenced if fenced in _FENCES:
                 self._fence(now_ms)
                 self._beat.reset()
-            case ErrorCode.GROUP_ID_NOT_FOUND if self.state is MemberState.UNSUBSCRIBED:
+            case ErrorCode.GROUP_ID_NOT_FOUND if self._member_state is MemberState.UNSUBSCRIBED:
                 # It never joined, so it has left.
                 pass
             case _:
@@ -490,5 +490,5 @@ class AsyncHeartbeats(AsyncMembership):
 
     def _heartbeat_failed(self, now_ms: int) -> None:
         """End a leave whose answer is no success (onHeartbeatFailure)."""
-        if self.state is MemberState.UNSUBSCRIBED:
+        if self._member_state is MemberState.UNSUBSCRIBED:
             self._left(now_ms)

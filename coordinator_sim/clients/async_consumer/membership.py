@@ -49,22 +49,26 @@ class AsyncMembership(AsyncPositions):
         self, config: ConsumerConfig, *, member_id: str, **setup: Unpack[ConsumerSetup]
     ) -> None:
         super().__init__(config, **setup)
-        self.member_id = member_id
-        self.generation_id = JOIN_EPOCH
+        self._member_id = member_id
+        self._generation_id = JOIN_EPOCH
         self._regex: str | None = None
         self._app_events: deque[AppEvent] = deque()
         self._current: states.LocalAssignment = states.NO_ASSIGNMENT
         self._target: states.LocalAssignment = states.NO_ASSIGNMENT
         self._told_lost: dict[TopicPartition, None] = {}
         self._topic_names: dict[bytes, str] = {}
-        self.state = states.MemberState.UNSUBSCRIBED
-        """State of the member."""
+        self._member_state = states.MemberState.UNSUBSCRIBED
         self._is_poll_overdue = False
         self._is_reconciling = False
         self._rejoined_meanwhile = False
         self._leave_outcome: Promise | None = None
         self._subscription_updated = bool(self._subscription)
         self._stale_release = kept()
+
+    @property
+    def state(self) -> states.MemberState:
+        """State of the member."""
+        return self._member_state
 
     # States and epochs.
 
@@ -74,18 +78,20 @@ class AsyncMembership(AsyncPositions):
         Raises:
             InvariantViolation: the state does not follow the present one.
         """
-        before = self.state
+        before = self._member_state
         if state is not before and before not in states.PREVIOUS[state]:
-            raise InvariantViolation(f"member {self.member_id}: {state.value} after {before.value}")
-        self.state = state
+            raise InvariantViolation(
+                f"member {self._member_id}: {state.value} after {before.value}"
+            )
+        self._member_state = state
 
     def _is_leaving(self) -> bool:
-        return self.state in _LEAVES
+        return self._member_state in _LEAVES
 
     def _take_epoch(self, epoch: int) -> None:
         """Adopt an epoch; commits name the member only by a positive one (updateMemberEpoch)."""
-        if epoch != self.generation_id:
-            self.generation_id = epoch
+        if epoch != self._generation_id:
+            self._generation_id = epoch
             self._note_epoch(epoch if epoch > 0 else None)
 
     # Joining.
@@ -93,12 +99,12 @@ class AsyncMembership(AsyncPositions):
     def _on_consumer_poll(self) -> None:
         """Join after the application subscribed and polled (onConsumerPoll)."""
         updated, self._subscription_updated = self._subscription_updated, False
-        if updated and self.state is states.MemberState.UNSUBSCRIBED:
+        if updated and self._member_state is states.MemberState.UNSUBSCRIBED:
             self._join()
 
     def _join(self) -> None:
         """Join with the next heartbeat (transitionToJoining)."""
-        if self.state is states.MemberState.FATAL:
+        if self._member_state is states.MemberState.FATAL:
             return
         if self._is_reconciling:
             self._rejoined_meanwhile = True
@@ -122,7 +128,7 @@ class AsyncMembership(AsyncPositions):
 
     def _fence(self, now_ms: int) -> None:
         """Release everything as lost, then join again from epoch 0 (transitionToFenced)."""
-        match self.state:
+        match self._member_state:
             case states.MemberState.PREPARE_LEAVING:
                 self._begin_to_leave(is_poll_overdue=False)
                 self._transition(states.MemberState.UNSUBSCRIBED)
@@ -140,13 +146,13 @@ class AsyncMembership(AsyncPositions):
     def _fenced_released(self, error: str | None, now_ms: int) -> None:
         del error, now_ms
         self._drop_all()
-        if self.state is states.MemberState.FENCED:
+        if self._member_state is states.MemberState.FENCED:
             self._join()
 
     def _fail_for_good(self, error: str, now_ms: int) -> None:
         """Tell the application of an error that ends the membership (transitionToFatal)."""
         self._app_events.append(AppEvent(Promise(), error))
-        before = self.state
+        before = self._member_state
         self._transition(states.MemberState.FATAL)
         self._note_epoch(None)
         if before is states.MemberState.UNSUBSCRIBED and self._left(now_ms):
@@ -181,7 +187,7 @@ class AsyncMembership(AsyncPositions):
     def _maybe_rejoin_stale(self, now_ms: int) -> None:
         """Join again, once the partitions are released (maybeRejoinStaleMember)."""
         self._is_poll_overdue = False
-        if self.state is states.MemberState.STALE:
+        if self._member_state is states.MemberState.STALE:
             self._stale_release.then(self._stale_released, now_ms)
 
     def _stale_released(self, error: str | None, now_ms: int) -> None:
@@ -198,8 +204,8 @@ class AsyncMembership(AsyncPositions):
 
     def _leave_group(self, now_ms: int, *, runs_callbacks: bool) -> Promise:
         """Leave; the promise is kept when the coordinator has answered (leaveGroup)."""
-        if self.state in states.OUT_OF_GROUP:
-            if self.state is states.MemberState.FENCED:
+        if self._member_state in states.OUT_OF_GROUP:
+            if self._member_state is states.MemberState.FENCED:
                 self._clear_assignment()
                 self._transition(states.MemberState.UNSUBSCRIBED)
             self._unsubscribe()
@@ -217,7 +223,7 @@ class AsyncMembership(AsyncPositions):
     def _release_to_leave(self, now_ms: int) -> Promise:
         """Have the application give everything up (signalMemberLeavingGroup)."""
         kind = CallbackKind.PARTITIONS_LOST
-        if self.generation_id > 0:
+        if self._generation_id > 0:
             kind = CallbackKind.PARTITIONS_REVOKED
             self._mark_pending_revocation(self._assigned)
         return self._call_back(kind, self._assigned, now_ms)
@@ -230,7 +236,7 @@ class AsyncMembership(AsyncPositions):
 
     def _begin_to_leave(self, *, is_poll_overdue: bool) -> None:
         """Leave with the next heartbeat (transitionToSendingLeaveGroup)."""
-        if self.state in (states.MemberState.FATAL, states.MemberState.UNSUBSCRIBED):
+        if self._member_state in (states.MemberState.FATAL, states.MemberState.UNSUBSCRIBED):
             return
         if is_poll_overdue:
             self._is_poll_overdue = True

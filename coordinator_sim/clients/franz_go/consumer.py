@@ -210,8 +210,8 @@ class FranzGoConsumer(FranzGoOffsets):
         session.beats = True
         request = HeartbeatRequest(
             group_id=self._group_id,
-            generation_id=self.generation_id,
-            member_id=self.member_id,
+            generation_id=self._generation_id,
+            member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
         )
         self._ask(
@@ -357,7 +357,7 @@ class FranzGoConsumer(FranzGoOffsets):
             group_id=self._group_id,
             session_timeout_ms=config.session_timeout_ms,
             rebalance_timeout_ms=config.rebalance_timeout_ms,
-            member_id=self.member_id,
+            member_id=self._member_id,
             group_instance_id=config.group_instance_id,
             protocol_type="consumer",
             protocols=tuple(
@@ -375,15 +375,15 @@ class FranzGoConsumer(FranzGoOffsets):
         user_data: bytes | None = None
         if assignor.name in ("sticky", "cooperative-sticky"):
             user_data = _NO_GENERATION_USER_DATA
-            if self.generation_id >= 0:
-                user_data = encode_sticky_user_data(owned, self.generation_id)
+            if self._generation_id >= 0:
+                user_data = encode_sticky_user_data(owned, self._generation_id)
         return encode_subscription(
             Subscription(
                 topics=self._subscription,
                 user_data=user_data,
                 owned_partitions=owned if cooperative else (),
-                generation_id=self.generation_id,
-                rack_id=self._config.client_rack or self.traits.rack_when_unset,
+                generation_id=self._generation_id,
+                rack_id=self._config.client_rack or self._traits.rack_when_unset,
             )
         )
 
@@ -396,10 +396,10 @@ class FranzGoConsumer(FranzGoOffsets):
             case ErrorCode.NONE:
                 self._joined(response, now_ms)
             case ErrorCode.MEMBER_ID_REQUIRED:
-                self.member_id = response.member_id
+                self._member_id = response.member_id
                 self._join(now_ms)
             case ErrorCode.UNKNOWN_MEMBER_ID:
-                self.member_id = UNKNOWN_MEMBER_ID
+                self._member_id = UNKNOWN_MEMBER_ID
                 self._join(now_ms)
             case _:
                 self._manage_failed(now_ms)
@@ -409,8 +409,8 @@ class FranzGoConsumer(FranzGoOffsets):
         if assignor is None:
             self._manage_failed(now_ms)
             return
-        self.member_id = response.member_id
-        self.generation_id = response.generation_id
+        self._member_id = response.member_id
+        self._generation_id = response.generation_id
         self._cooperative = max(assignor.supported_protocols) is RebalanceProtocol.COOPERATIVE
         if response.leader == response.member_id:
             self._is_leader = True
@@ -467,8 +467,8 @@ class FranzGoConsumer(FranzGoOffsets):
     ) -> None:
         request = SyncGroupRequest(
             group_id=self._group_id,
-            generation_id=self.generation_id,
-            member_id=self.member_id,
+            generation_id=self._generation_id,
+            member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
             protocol_type="consumer",
             protocol_name=joined.protocol_name,
@@ -499,7 +499,7 @@ class FranzGoConsumer(FranzGoOffsets):
         self._is_joining = False
         self._rejoin_is_owed = False
         self._now_assigned = tuple(sorted(assigned))
-        mine = [entry for entry in plan if entry.member_id == self.member_id]
+        mine = [entry for entry in plan if entry.member_id == self._member_id]
         if mine and sorted(decode_assignment(mine[0].assignment).partitions) != sorted(assigned):
             self._rejoin(_STALE_PLAN)
         self._begin_session(now_ms)
@@ -558,11 +558,11 @@ class FranzGoConsumer(FranzGoOffsets):
     def _leave(self, now_ms: int) -> None:
         """Send LeaveGroup, unless the member is static and need not rejoin."""
         is_static = self._config.group_instance_id is not None
-        if not self.member_id or (is_static and not self._rejoin_is_owed):
+        if not self._member_id or (is_static and not self._rejoin_is_owed):
             self._finish_close()
             return
         leaver = MemberIdentity(
-            member_id=self.member_id,
+            member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
             reason=_LEAVING,
         )

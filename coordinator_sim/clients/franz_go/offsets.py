@@ -182,7 +182,7 @@ class FranzGoOffsets(BackgroundPort):
         """Return the time limit for an answer. Source: pkg/kgo/client.go, connTimeouter."""
         rebalance_timeout_ms = self._config.rebalance_timeout_ms
         if kind is RequestKind.JOIN:
-            return rebalance_timeout_ms + self.traits.join_timeout_lapse_ms
+            return rebalance_timeout_ms + self._traits.join_timeout_lapse_ms
         if kind is RequestKind.SYNC:
             return rebalance_timeout_ms
         return self._config.request_timeout_ms
@@ -388,7 +388,7 @@ class FranzGoOffsets(BackgroundPort):
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         for (topic, partition), offset in offsets.items():
             entry = OffsetCommitRequestPartition(
-                partition, offset, committed_metadata=self.member_id
+                partition, offset, committed_metadata=self._member_id
             )
             topics.setdefault(topic, []).append(entry)
         request = OffsetCommitRequest(
@@ -397,8 +397,8 @@ class FranzGoOffsets(BackgroundPort):
                 OffsetCommitRequestTopic(topic, partitions=tuple(entries))
                 for topic, entries in topics.items()
             ),
-            generation_id_or_member_epoch=self.generation_id,
-            member_id=self.member_id,
+            generation_id_or_member_epoch=self._generation_id,
+            member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
         )
 
@@ -458,8 +458,8 @@ class FranzGoOffsets(BackgroundPort):
                 OffsetFetchRequestTopics(t, partition_indexes=tuple(sorted(ps)))
                 for t, ps in topics.items()
             ),
-            member_id=self.member_id,
-            member_epoch=self.generation_id,
+            member_id=self._member_id,
+            member_epoch=self._generation_id,
         )
 
         def answered(response: Response | None, at_ms: int) -> None:

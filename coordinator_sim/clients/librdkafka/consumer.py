@@ -90,7 +90,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
         """Serve the join state. Source: rdkafka_cgrp.c, rd_kafka_cgrp_join_state_serve."""
         if self._fatal_error is not None:
             return
-        match self.join_state:
+        match self._join_state:
             case JoinState.INIT:
                 if (
                     self._wait_join is None
@@ -121,7 +121,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
             group_id=self._group_id,
             session_timeout_ms=config.session_timeout_ms,
             rebalance_timeout_ms=config.rebalance_timeout_ms,
-            member_id=self.member_id,
+            member_id=self._member_id,
             group_instance_id=config.group_instance_id,
             protocol_type="consumer",
             protocols=tuple(
@@ -129,8 +129,8 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
                 for assignor in self._assignors
             ),
         )
-        self.join_state = JoinState.WAIT_JOIN
-        timeout_ms = config.rebalance_timeout_ms + self.traits.join_timeout_lapse_ms
+        self._join_state = JoinState.WAIT_JOIN
+        timeout_ms = config.rebalance_timeout_ms + self._traits.join_timeout_lapse_ms
         self._wait_join = self._request(
             RequestKind.JOIN, self._coordinator_node_id, request, now_ms, timeout_ms
         )
@@ -151,21 +151,21 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
                 user_data=user_data,
                 owned_partitions=owned,
                 generation_id=NO_GENERATION_ID if generation_id is None else generation_id,
-                rack_id=self._config.client_rack or self.traits.rack_when_unset,
+                rack_id=self._config.client_rack or self._traits.rack_when_unset,
             )
         )
 
     def _on_join_group(self, response: JoinGroupResponse, now_ms: int) -> None:
         """Handle JoinGroup. Source: rdkafka_cgrp.c, rd_kafka_cgrp_handle_JoinGroup."""
         self._wait_join = None
-        if self._is_terminating or self.join_state is not JoinState.WAIT_JOIN:
+        if self._is_terminating or self._join_state is not JoinState.WAIT_JOIN:
             return
         assignor = self._assignor(response.protocol_name)
         if response.error_code is not ErrorCode.NONE or assignor is None:
             self._join_failed(response.error_code, response.member_id, now_ms)
             return
-        self.member_id = response.member_id
-        self.generation_id = response.generation_id
+        self._member_id = response.member_id
+        self._generation_id = response.generation_id
         self._chosen_assignor = assignor
         if response.leader == response.member_id:
             self._lead(response, now_ms)
@@ -180,11 +180,11 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
         if error is ErrorCode.FENCED_INSTANCE_ID:
             self._fail_for_good(error)
         elif error is ErrorCode.UNKNOWN_MEMBER_ID:
-            self.member_id = UNKNOWN_MEMBER_ID
+            self._member_id = UNKNOWN_MEMBER_ID
         elif error is ErrorCode.ILLEGAL_GENERATION:
-            self.generation_id = NO_GENERATION_ID
+            self._generation_id = NO_GENERATION_ID
         elif error is ErrorCode.MEMBER_ID_REQUIRED:
-            self.member_id = member_id
+            self._member_id = member_id
             self._join_interval.reset()
         lost = error in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.MEMBER_ID_REQUIRED)
         if self._is_cooperative() and lost:
@@ -194,7 +194,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
 
     def _lead(self, response: JoinGroupResponse, now_ms: int) -> None:
         """Ask the coordinator for metadata of the group's topics, then assign."""
-        self.join_state = JoinState.WAIT_METADATA
+        self._join_state = JoinState.WAIT_METADATA
         try:
             self._leader_members = members_of(response)
         except WireFormatError:
@@ -210,7 +210,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
     def _on_leader_metadata(self, response: MetadataResponse, now_ms: int) -> None:
         self._leader_query = None
         assignor = self._chosen_assignor
-        has_members = self.join_state is JoinState.WAIT_METADATA and self._leader_members
+        has_members = self._join_state is JoinState.WAIT_METADATA and self._leader_members
         if assignor is None or not has_members:
             return
         of_broker = {each.node_id: each.rack for each in response.brokers if each.rack is not None}
@@ -235,11 +235,11 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
     # SyncGroup.
 
     def _send_sync_group(self, blobs: tuple[SyncGroupRequestAssignment, ...], now_ms: int) -> None:
-        self.join_state = JoinState.WAIT_SYNC
+        self._join_state = JoinState.WAIT_SYNC
         request = SyncGroupRequest(
             group_id=self._group_id,
-            generation_id=self.generation_id,
-            member_id=self.member_id,
+            generation_id=self._generation_id,
+            member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
             assignments=blobs,
         )
@@ -247,7 +247,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
 
     def _request_sync(self, request: SyncGroupRequest, now_ms: int) -> None:
         """Send SyncGroup. Source: rdkafka_request.c, rd_kafka_SyncGroupRequest."""
-        timeout_ms = self._config.session_timeout_ms + self.traits.join_timeout_lapse_ms
+        timeout_ms = self._config.session_timeout_ms + self._traits.join_timeout_lapse_ms
         self._sync_in_flight = self._request(
             RequestKind.SYNC, self._coordinator_node_id, request, now_ms, timeout_ms
         )
@@ -255,7 +255,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
     def _on_sync_group(self, response: SyncGroupResponse, now_ms: int) -> None:
         """Handle SyncGroup. Source: rdkafka_cgrp.c, rd_kafka_cgrp_handle_SyncGroup."""
         self._sync_in_flight = None
-        if self.join_state is not JoinState.WAIT_SYNC:
+        if self._join_state is not JoinState.WAIT_SYNC:
             return
         error = response.error_code
         if error in COORDINATOR_GONE:
@@ -271,7 +271,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
             return
         self._session_deadline_ms = now_ms + self._config.session_timeout_ms
         if self._chosen_assignor is not None and self._chosen_assignor.name == _STICKY:
-            self._sticky_generation_id = self.generation_id
+            self._sticky_generation_id = self._generation_id
         if self._is_cooperative():
             self._adopt_incrementally(assigned)
         else:
@@ -281,9 +281,9 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
         if error is ErrorCode.FENCED_INSTANCE_ID:
             self._fail_for_good(error)
         elif error is ErrorCode.ILLEGAL_GENERATION:
-            self.generation_id = NO_GENERATION_ID
+            self._generation_id = NO_GENERATION_ID
         elif error is ErrorCode.UNKNOWN_MEMBER_ID:
-            self.member_id = UNKNOWN_MEMBER_ID
+            self._member_id = UNKNOWN_MEMBER_ID
         lost = error in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID)
         if self._is_cooperative() and lost:
             self._revoke_all(now_ms, lost=True)
@@ -295,7 +295,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
 
     def _join_lost(self, now_ms: int) -> None:
         self._wait_join = None
-        if not self._is_terminating and self.join_state is JoinState.WAIT_JOIN:
+        if not self._is_terminating and self._join_state is JoinState.WAIT_JOIN:
             self._join_interval.backoff_ms = _JOIN_BACKOFF_MS
             self._rejoin(now_ms)
 
@@ -307,7 +307,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
         """Send a lost SyncGroup again on the next connection."""
         self._sync_in_flight = None
         request = pending.request
-        waits = self.join_state is JoinState.WAIT_SYNC and not self._is_terminating
+        waits = self._join_state is JoinState.WAIT_SYNC and not self._is_terminating
         if waits and isinstance(request, SyncGroupRequest):
             self._request_sync(request, now_ms)
 
@@ -327,8 +327,8 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
         self._heartbeat_in_flight = True
         request = HeartbeatRequest(
             group_id=self._group_id,
-            generation_id=self.generation_id,
-            member_id=self.member_id,
+            generation_id=self._generation_id,
+            member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
         )
         timeout_ms = self._config.session_timeout_ms
@@ -340,7 +340,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
         if error is ErrorCode.NONE:
             self._prolong_session(now_ms)
             return
-        if self.join_state <= JoinState.WAIT_SYNC:
+        if self._join_state <= JoinState.WAIT_SYNC:
             return
         match error:
             case ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_NOT_AVAILABLE:
@@ -351,10 +351,10 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
                 if not self._waits_for_assign_call():
                     self._group_is_rebalancing(now_ms)
             case ErrorCode.UNKNOWN_MEMBER_ID:
-                self.member_id = UNKNOWN_MEMBER_ID
+                self._member_id = UNKNOWN_MEMBER_ID
                 self._maybe_revoke_all(now_ms, lost=True)
             case ErrorCode.ILLEGAL_GENERATION:
-                self.generation_id = NO_GENERATION_ID
+                self._generation_id = NO_GENERATION_ID
                 self._maybe_revoke_all(now_ms, lost=True)
             case ErrorCode.FENCED_INSTANCE_ID:
                 self._fail_for_good(error)
@@ -364,7 +364,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
 
     def _heartbeat_lost(self, now_ms: int) -> None:
         self._heartbeat_in_flight = False
-        if self.join_state > JoinState.WAIT_SYNC:
+        if self._join_state > JoinState.WAIT_SYNC:
             self._query_coordinator(now_ms)
 
     def _prolong_session(self, now_ms: int) -> None:
@@ -389,7 +389,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
             self._join_interval.reset()
         if not self._subscription:
             self._maybe_leave(now_ms)
-        self.join_state = JoinState.INIT
+        self._join_state = JoinState.INIT
 
     def _revoke_all(self, now_ms: int, *, lost: bool) -> None:
         """Revoke all partitions. Source: rdkafka_cgrp.c, rd_kafka_cgrp_revoke_all_rejoin."""
@@ -406,7 +406,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
             )
         elif self._is_terminating:
             self._maybe_leave(now_ms)
-            self.join_state = JoinState.INIT
+            self._join_state = JoinState.INIT
         else:
             self._rejoin(now_ms)
 
@@ -423,19 +423,19 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
         """Leave at once; a static member only gives everything up."""
         if self._config.group_instance_id is None:
             self._leave(now_ms)
-        self.member_id = UNKNOWN_MEMBER_ID
+        self._member_id = UNKNOWN_MEMBER_ID
         self._maybe_revoke_all(now_ms, lost=True)
 
     def _leave(self, now_ms: int) -> None:
         """Forget the member id, and tell the coordinator if it can be reached."""
-        member_id, self.member_id = self.member_id, UNKNOWN_MEMBER_ID
+        member_id, self._member_id = self._member_id, UNKNOWN_MEMBER_ID
         if self._waits_for_leave or self._coordinator_state is not CoordinatorState.UP:
             return
         self._waits_for_leave = True
         request = LeaveGroupRequest(
             group_id=self._group_id, members=(MemberIdentity(member_id=member_id),)
         )
-        timeout_ms = self.traits.leave_timeout_ms
+        timeout_ms = self._traits.leave_timeout_ms
         self._request(RequestKind.LEAVE, self._coordinator_node_id, request, now_ms, timeout_ms)
 
     # Subscribing and closing.
@@ -452,7 +452,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
         self._poll_check_due_ms = FOREVER
         self._subscription = ()
         self._leader_members = []
-        self._leaves_on_unassign_done = bool(self.member_id)
+        self._leaves_on_unassign_done = bool(self._member_id)
         if not self._assignment_lost:
             self._revoke_all(now_ms, lost=False)
         if not self._waits_for_assign_call():
@@ -468,7 +468,7 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
         """
         self._adopt_metadata(response, now_ms)
         counts = self._partition_counts()
-        if self.join_state is not JoinState.STEADY or counts == self._known_partition_counts:
+        if self._join_state is not JoinState.STEADY or counts == self._known_partition_counts:
             return
         self._known_partition_counts = counts
         if self._is_cooperative():

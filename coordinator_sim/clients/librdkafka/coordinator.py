@@ -74,6 +74,11 @@ class LibrdkafkaCoordinator(LibrdkafkaOffsets):
         self._tick_due_ms = FOREVER
 
     @property
+    def join_state(self) -> JoinState:
+        """State of the member in its join."""
+        return self._join_state
+
+    @property
     def positions(self) -> dict[TopicPartition, int]:
         """Next offset of every partition; empty while an unserved callback pauses them all."""
         return {} if self._waits_for_assign_call() else super().positions
@@ -86,13 +91,13 @@ class LibrdkafkaCoordinator(LibrdkafkaOffsets):
         )
 
     def _waits_for_assign_call(self) -> bool:
-        return self.join_state in (JoinState.WAIT_ASSIGN_CALL, JoinState.WAIT_UNASSIGN_CALL)
+        return self._join_state in (JoinState.WAIT_ASSIGN_CALL, JoinState.WAIT_UNASSIGN_CALL)
 
     def _is_rebalancing(self) -> bool:
         """Whether a rebalance is going on. Source: rdkafka_cgrp.c, RD_KAFKA_CGRP_REBALANCING."""
-        state = self.join_state
+        state = self._join_state
         if state in (JoinState.WAIT_JOIN, JoinState.WAIT_METADATA):
-            return bool(self.member_id)
+            return bool(self._member_id)
         return (
             state not in (JoinState.INIT, JoinState.STEADY)
             or self._incremental_assignment is not None
@@ -161,10 +166,10 @@ class LibrdkafkaCoordinator(LibrdkafkaOffsets):
     ) -> None:
         given = tuple(partitions)
         if kind is CallbackKind.PARTITIONS_ASSIGNED:
-            self.join_state = JoinState.WAIT_ASSIGN_CALL
+            self._join_state = JoinState.WAIT_ASSIGN_CALL
             self._enqueue_callback(kind, given, partial(self._assign_called, given, whole=whole))
             return
-        self.join_state = JoinState.WAIT_UNASSIGN_CALL
+        self._join_state = JoinState.WAIT_UNASSIGN_CALL
         if self._assignment_lost:
             kind = CallbackKind.PARTITIONS_LOST
         taken = None if whole else given
@@ -179,7 +184,7 @@ class LibrdkafkaCoordinator(LibrdkafkaOffsets):
         """
         if self._is_terminating or self._fatal_error is not None:
             self._incremental_assignment = None
-            self.join_state = JoinState.WAIT_UNASSIGN_CALL
+            self._join_state = JoinState.WAIT_UNASSIGN_CALL
             self._unassign_called(None, JoinState.WAIT_UNASSIGN_TO_COMPLETE, now_ms)
             return
         if whole:
@@ -187,8 +192,8 @@ class LibrdkafkaCoordinator(LibrdkafkaOffsets):
         self._assigned.update((tp, None) for tp in partitions)
         self._pending = (*self._pending, *partitions)
         self._assignment_lost = False
-        if self.join_state is JoinState.WAIT_ASSIGN_CALL:
-            self.join_state = JoinState.STEADY
+        if self._join_state is JoinState.WAIT_ASSIGN_CALL:
+            self._join_state = JoinState.STEADY
             self._watch_polls(now_ms)
         self._serve_assignment(now_ms)
 
@@ -198,8 +203,8 @@ class LibrdkafkaCoordinator(LibrdkafkaOffsets):
         """Handle the application's unassign(); None means all partitions."""
         removed = tuple(self._assigned) if partitions is None else partitions
         lost, self._assignment_lost = self._assignment_lost, False
-        if self.join_state is JoinState.WAIT_UNASSIGN_CALL:
-            self.join_state = joined
+        if self._join_state is JoinState.WAIT_UNASSIGN_CALL:
+            self._join_state = joined
         self._remove(removed, now_ms, lost=lost)
         self._serve_assignment(now_ms)
 
@@ -238,7 +243,7 @@ class LibrdkafkaCoordinator(LibrdkafkaOffsets):
 
     def _assignment_done(self, now_ms: int) -> None:
         """Continue after an assignment. Source: rdkafka_cgrp.c, rd_kafka_cgrp_assignment_done."""
-        match self.join_state:
+        match self._join_state:
             case JoinState.WAIT_UNASSIGN_TO_COMPLETE:
                 self._maybe_leave(now_ms)
                 self._rejoin(now_ms, at_once=True)
@@ -255,7 +260,7 @@ class LibrdkafkaCoordinator(LibrdkafkaOffsets):
         added = self._incremental_assignment
         if self._is_terminating:
             self._remove(tuple(self._assigned), now_ms)
-            self.join_state = JoinState.WAIT_UNASSIGN_TO_COMPLETE
+            self._join_state = JoinState.WAIT_UNASSIGN_TO_COMPLETE
             self._serve_assignment(now_ms)
         elif added is not None:
             self._incremental_assignment = None
@@ -385,7 +390,7 @@ class LibrdkafkaCoordinator(LibrdkafkaOffsets):
         if self._is_terminated():
             self._finish_close()
             return
-        if self.join_state is JoinState.STEADY:
+        if self._join_state is JoinState.STEADY:
             self._check_session(now_ms)
         match self._coordinator_state:
             case CoordinatorState.QUERY_COORD:
@@ -414,7 +419,7 @@ class LibrdkafkaCoordinator(LibrdkafkaOffsets):
         if deadline_ms is None or now_ms < deadline_ms:
             return
         self._session_deadline_ms = None
-        self.member_id = UNKNOWN_MEMBER_ID
+        self._member_id = UNKNOWN_MEMBER_ID
         self._maybe_revoke_all(now_ms, lost=True)
 
     # The coordinator.

@@ -100,7 +100,7 @@ class LibrdkafkaHeartbeats(LibrdkafkaCoordinator):
         self._target_queries: dict[int, None] = {}
         self._waits_for_ack = False
         self._sends_ack = False
-        self.member_id = member_id
+        self._member_id = member_id
         self._topics_in_order = tuple(dict.fromkeys(setup["topics"]))
         self._heartbeat: ConsumerGroupHeartbeatRequest | None = None
         """The heartbeat in flight, or to be sent again."""
@@ -194,7 +194,7 @@ class LibrdkafkaHeartbeats(LibrdkafkaCoordinator):
         if self._waits_for_ack:
             return
         if self._is_news(partitions):
-            if self.join_state not in (JoinState.INIT, JoinState.STEADY):
+            if self._join_state not in (JoinState.INIT, JoinState.STEADY):
                 return
             self._waits_for_ack = True
             self._target = partitions
@@ -276,11 +276,11 @@ class LibrdkafkaHeartbeats(LibrdkafkaCoordinator):
             self._is_rejoining = True
             self._revoke_all(now_ms, lost=True)
         acknowledges = False
-        if self.join_state is JoinState.INIT:
+        if self._join_state is JoinState.INIT:
             self._is_rejoining = False
             self._apply_next_subscription(now_ms)
             tells_all = True
-        elif self.join_state is JoinState.STEADY:
+        elif self._join_state is JoinState.STEADY:
             acknowledges = self._waits_for_ack
         if self._may_send_heartbeat(now_ms):
             interval_ms = self._heartbeat_interval_ms
@@ -332,8 +332,8 @@ class LibrdkafkaHeartbeats(LibrdkafkaCoordinator):
         self._beats_since_success += 1
         self._heartbeat = ConsumerGroupHeartbeatRequest(
             group_id=self._group_id,
-            member_id=self.member_id,
-            member_epoch=max(self.generation_id, 0),
+            member_id=self._member_id,
+            member_epoch=max(self._generation_id, 0),
             instance_id=config.group_instance_id if tells_all else None,
             rack_id=(config.client_rack or None) if tells_all else None,
             rebalance_timeout_ms=config.rebalance_timeout_ms if tells_all else -1,
@@ -365,7 +365,7 @@ class LibrdkafkaHeartbeats(LibrdkafkaCoordinator):
         instance_id = self._config.group_instance_id
         request = ConsumerGroupHeartbeatRequest(
             group_id=self._group_id,
-            member_id=self.member_id,
+            member_id=self._member_id,
             member_epoch=_LEAVES if instance_id is None else _LEAVES_TO_RETURN,
             instance_id=instance_id,
         )
@@ -385,7 +385,7 @@ class LibrdkafkaHeartbeats(LibrdkafkaCoordinator):
 
         Source: rdkafka_cgrp.c, rd_kafka_cgrp_consumer_reset.
         """
-        self.generation_id = 0
+        self._generation_id = 0
         self._forget_targets()
         self._sends_everything = self._wants_rejoin = False
         self._wants_subscription_sent = self._sends_subscription = False
@@ -402,15 +402,15 @@ class LibrdkafkaHeartbeats(LibrdkafkaCoordinator):
             self._heartbeat_refused(response.error_code, now_ms)
             return
         if response.member_id is not None:
-            self.member_id = response.member_id
-        self.generation_id = response.member_epoch
+            self._member_id = response.member_id
+        self._generation_id = response.member_epoch
         if self._will_leave():
             return
         if response.heartbeat_interval_ms > 0:
             self._heartbeat_interval_ms = response.heartbeat_interval_ms
         if response.assignment is not None:
             self._take_target(response.assignment)
-        if self.join_state is JoinState.STEADY and self._waits_for_ack:
+        if self._join_state is JoinState.STEADY and self._waits_for_ack:
             self._reconciled_target_answered(now_ms)
         if self._subscription:
             self._serve_next_target(now_ms)

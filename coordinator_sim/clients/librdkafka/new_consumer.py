@@ -121,7 +121,7 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
         self._subscription = ()
         self._has_next_subscription = False
         joins_anew = self._wants_rejoin or self._is_rejoining
-        if self.generation_id > 0 and not joins_anew and not self._will_leave():
+        if self._generation_id > 0 and not joins_anew and not self._will_leave():
             self._leaves_on_unassign_done = True
             self._revoke_all(now_ms, lost=False)
 
@@ -132,7 +132,7 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
         del at_once  # No interval between joins delays it.
         self._maybe_leave(now_ms)
         self._reset_membership()
-        self.join_state = JoinState.INIT
+        self._join_state = JoinState.INIT
         self._expedite_heartbeat(now_ms)
 
     def _revoke_all(self, now_ms: int, *, lost: bool) -> None:
@@ -178,7 +178,7 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
 
         Source: rdkafka_cgrp.c, rd_kafka_cgrp_consumer_assignment_done.
         """
-        match self.join_state:
+        match self._join_state:
             case JoinState.WAIT_UNASSIGN_TO_COMPLETE:
                 self._maybe_leave(now_ms)
                 self._rejoin(now_ms)
@@ -207,7 +207,7 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
             self._rejoin(now_ms)
 
     def _settle_assignment(self, now_ms: int) -> None:
-        if self.join_state is JoinState.INIT:
+        if self._join_state is JoinState.INIT:
             self._expedite_heartbeat(now_ms)
         elif self._rejoins_after_rebalance:
             self._rejoins_after_rebalance = False

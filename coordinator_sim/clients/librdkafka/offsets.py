@@ -67,8 +67,7 @@ class LibrdkafkaOffsets(BackgroundPort):
 
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, self.TRAITS, **setup)
-        self.join_state = JoinState.INIT
-        """State of the member in its join."""
+        self._join_state = JoinState.INIT
         self._coordinator_state = CoordinatorState.QUERY_COORD
         self._assignment_lost = False
         self._fatal_error: str | None = None
@@ -147,7 +146,7 @@ class LibrdkafkaOffsets(BackgroundPort):
 
         Source: librdkafka 2.15, rdkafka_cgrp.c, rd_kafka_cgrp_offset_commit_tmr_cb.
         """
-        if self.join_state is not JoinState.STEADY or self._assignment_lost:
+        if self._join_state is not JoinState.STEADY or self._assignment_lost:
             return
         offsets = {
             tp: self._stored[tp]
@@ -201,8 +200,8 @@ class LibrdkafkaOffsets(BackgroundPort):
         return OffsetCommitRequest(
             group_id=self._group_id,
             topics=topics,
-            generation_id_or_member_epoch=self.generation_id,
-            member_id=self.member_id,
+            generation_id_or_member_epoch=self._generation_id,
+            member_id=self._member_id,
             group_instance_id=self._config.group_instance_id,
         )
 
@@ -266,10 +265,10 @@ class LibrdkafkaOffsets(BackgroundPort):
         """
         match error:
             case ErrorCode.UNKNOWN_MEMBER_ID:
-                self.member_id = UNKNOWN_MEMBER_ID
+                self._member_id = UNKNOWN_MEMBER_ID
                 self._maybe_revoke_all(now_ms, lost=True)
             case ErrorCode.ILLEGAL_GENERATION if not self._is_rebalancing():
-                self.generation_id = NO_GENERATION_ID
+                self._generation_id = NO_GENERATION_ID
                 self._maybe_revoke_all(now_ms, lost=True)
             case ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 self._coordinator_dead(now_ms)

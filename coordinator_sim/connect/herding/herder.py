@@ -138,8 +138,7 @@ class Herder:
 
     def __init__(self, parts: HerderParts, make_coordinator: MakeCoordinator) -> None:
         self.state = HerderState(parts)
-        self.ended: Pending[object] = Pending()
-        """Done when the thread is over."""
+        self._ended: Pending[object] = Pending()
         coordinator = make_coordinator(lambda: parts.config_store.snapshot().assignable())
         self.state.member = GroupMember(coordinator, parts.outbox, self)
         parts.config_store.set_update_listener(ConfigUpdateListener(self.state))
@@ -175,9 +174,9 @@ class Herder:
             + CONNECTOR_GRACEFUL_SHUTDOWN_TIMEOUT_MS
             + _SHUTDOWN_SLACK_MS
         )
-        yield Wait(self.ended, until_ms=self.state.now_ms + patience_ms)
+        yield Wait(self._ended, until_ms=self.state.now_ms + patience_ms)
         self.state.interrupted.complete()
-        yield Wait(self.ended, until_ms=self.state.now_ms + patience_ms)
+        yield Wait(self._ended, until_ms=self.state.now_ms + patience_ms)
         self._end(Closed())
 
     # The rebalance listener.
@@ -219,8 +218,8 @@ class Herder:
 
     def _end(self, effect: Died | Closed) -> None:
         """End the process, unless it has ended already."""
-        if not self.ended.done:
-            self.ended.complete()
+        if not self._ended.done:
+            self._ended.complete()
             self.state.outbox.tell(effect)
 
     def _start_services(self) -> Blocking[None]:
@@ -246,6 +245,11 @@ class Herder:
             with suppress(JavaException):  # Java closes all of them, and logs what goes wrong
                 yield from store.stop()
         self.state.member.stop()
+
+    @property
+    def ended(self) -> Pending[object]:
+        """Done when the thread is over."""
+        return self._ended
 
 
 def tick(herder: HerderState) -> Blocking[None]:  # noqa: C901 - DistributedHerder.tick, whole

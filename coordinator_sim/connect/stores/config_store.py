@@ -79,10 +79,14 @@ class ConfigStore:
     ) -> None:
         self._outbox = outbox
         self._table = ConfigTable()
-        self.log = TopicLog(outbox, spawn, topic=topic, consumed=self._table.read)
-        """The config topic; the worker hands it what is fetched."""
+        self._log = TopicLog(outbox, spawn, topic=topic, consumed=self._table.read)
         self._transactional_id = transactional_id
         self._has_privileges = False
+
+    @property
+    def log(self) -> TopicLog:
+        """The config topic; the worker hands it what is fetched."""
+        return self._log
 
     def set_update_listener(self, listener: ConfigListener) -> None:
         """Set the listener that hears of every record read after the start."""
@@ -97,9 +101,9 @@ class ConfigStore:
             ConfigException: the topic has more than one partition, or is not compacted alone.
             JavaException: see `TopicLog.start`.
         """
-        topic = self.log.topic
+        topic = self._log.topic
         try:
-            yield from self.log.start()
+            yield from self._log.start()
         except JavaException as exception:
             if exception.name != UNSUPPORTED_VERSION:
                 raise
@@ -110,7 +114,7 @@ class ConfigStore:
                 "broker version.",
                 exception.name,
             ) from exception
-        count = self.log.partition_count
+        count = self._log.partition_count
         if count > 1:
             raise ConfigException(
                 f"Topic '{topic.name}' supplied via the '{topic.setting}' property is required to "
@@ -122,7 +126,7 @@ class ConfigStore:
     def stop(self) -> Blocking[None]:
         """Give up the write privilege, and end the reader."""
         self._relinquish_write_privileges()
-        yield from self.log.stop()
+        yield from self._log.stop()
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -142,7 +146,7 @@ class ConfigStore:
             ConnectException: reading fails.
         """
         try:
-            yield from self.log.await_end(timeout_ms)
+            yield from self._log.await_end(timeout_ms)
         except ExecutionException as exception:
             raise ConnectException(
                 "Error trying to read to end of config log", exception.cause
@@ -207,7 +211,7 @@ class ConfigStore:
         timer = _Timer(self._outbox)
         failure = "Error writing root configuration to Kafka"
         with _wrapped(failure):
-            yield from self.log.await_end(timer.remaining_ms)
+            yield from self._log.await_end(timer.remaining_ms)
             timer.update()
         records = [
             (task_key(ConnectorTaskId(connector, index)), properties_value(config))
@@ -217,11 +221,11 @@ class ConfigStore:
             yield from self._send_privileged(records, timer)
         with _wrapped(failure):
             if records:
-                yield from self.log.await_end(timer.remaining_ms)
+                yield from self._log.await_end(timer.remaining_ms)
                 timer.update()
             commit = ((commit_tasks_key(connector), commit_value(len(records))),)
             yield from self._send_privileged(commit, timer)
-            yield from self.log.await_end(timer.remaining_ms)
+            yield from self._log.await_end(timer.remaining_ms)
 
     def put_target_state(self, connector: str, state: TargetState) -> Blocking[None]:
         """Write a connector's target state. Any worker may; it is not read back.
@@ -282,18 +286,18 @@ class ConfigStore:
 
     def _write(self, key: str, value: bytes, failure: str) -> Blocking[None]:
         with _wrapped(failure):
-            pending = self.log.send(key.encode(), value)
+            pending = self._log.send(key.encode(), value)
             yield from await_result(pending, self._outbox, READ_WRITE_TOTAL_TIMEOUT_MS)
 
     def _write_and_read(self, records: _Records, failure: str) -> Blocking[None]:
         timer = _Timer(self._outbox)
         with _wrapped(failure):
             yield from self._send_privileged(records, timer)
-            yield from self.log.await_end(timer.remaining_ms)
+            yield from self._log.await_end(timer.remaining_ms)
 
     def _send_privileged(self, records: _Records, timer: "_Timer") -> Blocking[None]:
         if self._transactional_id is None:
-            pendings = [self.log.send(key.encode(), value) for key, value in records]
+            pendings = [self._log.send(key.encode(), value) for key, value in records]
             timer.update()
             for pending in pendings:
                 yield from await_result(pending, self._outbox, timer.remaining_ms)
@@ -308,7 +312,7 @@ class ConfigStore:
         timer.update()
 
     def _send_in_transaction(self, transactional_id: str, records: _Records) -> Blocking[None]:
-        topic = self.log.topic.name
+        topic = self._log.topic.name
         encoded = tuple((key.encode(), value) for key, value in records)
         pending = self._outbox.ask(
             lambda token: ProduceInTransaction(

@@ -56,11 +56,15 @@ class OffsetStore:
     def __init__(self, outbox: Outbox, spawn: Spawn, *, topic: InternalTopic) -> None:
         self._outbox = outbox
         self._spawn = spawn
-        self.log = TopicLog(outbox, spawn, topic=topic, consumed=self._read)
-        """The offset topic; the worker hands it what is fetched."""
+        self._log = TopicLog(outbox, spawn, topic=topic, consumed=self._read)
         self._data: dict[bytes | None, bytes] = {}
         self._partitions: dict[str, dict[bytes, dict[str, object]]] = {}
         self.record_count = 0
+
+    @property
+    def log(self) -> TopicLog:
+        """The offset topic; the worker hands it what is fetched."""
+        return self._log
 
     def start(self) -> Blocking[None]:
         """Read the topic to its end.
@@ -68,11 +72,11 @@ class OffsetStore:
         Raises:
             JavaException: see `TopicLog.start`.
         """
-        yield from self.log.start()
+        yield from self._log.start()
 
     def stop(self) -> Blocking[None]:
         """End the reader."""
-        yield from self.log.stop()
+        yield from self._log.stop()
 
     def get(self, keys: Sequence[bytes], timeout_ms: int) -> Blocking[dict[bytes, bytes | None]]:
         """Return the values of keys, read up to the present end of the topic.
@@ -81,7 +85,7 @@ class OffsetStore:
             TimeoutException: the end is not reached in time.
             ExecutionException: reading failed.
         """
-        yield from self.log.await_end(timeout_ms)
+        yield from self._log.await_end(timeout_ms)
         return {key: self._data.get(key) for key in keys}
 
     def put(self, values: Sequence[tuple[bytes, bytes | None]]) -> Pending[object]:
@@ -90,7 +94,7 @@ class OffsetStore:
         Without values the result is never completed, as in Java. Returns before writing.
         """
         outcome: Pending[object] = Pending()
-        pendings = [self.log.send(key, value) for key, value in values]
+        pendings = [self._log.send(key, value) for key, value in values]
         self._spawn(_settle(pendings, outcome))
         return outcome
 

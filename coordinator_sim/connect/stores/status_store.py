@@ -64,8 +64,7 @@ class StatusStore:
     def __init__(
         self, outbox: Outbox, spawn: Spawn, *, topic: InternalTopic, with_version: bool = True
     ) -> None:
-        self.log = TopicLog(outbox, spawn, topic=topic, consumed=self._read)
-        """The status topic; the worker hands it what is fetched."""
+        self._log = TopicLog(outbox, spawn, topic=topic, consumed=self._read)
         self._spawn = spawn
         self._with_version = with_version
         self._connectors: dict[str, _CacheEntry] = {}
@@ -76,21 +75,26 @@ class StatusStore:
         self._changed: Pending[object] = Pending()
         self._stopped = False
 
+    @property
+    def log(self) -> TopicLog:
+        """The status topic; the worker hands it what is fetched."""
+        return self._log
+
     def start(self) -> Blocking[None]:
         """Read the topic to its end, then once more in the background.
 
         Raises:
             JavaException: see `TopicLog.start`.
         """
-        yield from self.log.start()
+        yield from self._log.start()
         self._spawn(self._retry())
-        yield from self.log.read_to_end()
+        yield from self._log.read_to_end()
 
     def stop(self) -> Blocking[None]:
         """End the reader and the retries."""
         self._stopped = True
         self._changed.complete()
-        yield from self.log.stop()
+        yield from self._log.stop()
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -116,7 +120,7 @@ class StatusStore:
 
     def flush(self) -> Blocking[None]:
         """Wait until everything put so far is written or has failed."""
-        yield from self.log.flush()
+        yield from self._log.flush()
 
     def _send(self, status: status_records.Status, *, safe: bool) -> None:
         self._generation = status.generation
@@ -135,7 +139,7 @@ class StatusStore:
         self._produce(status_records.status_key(status.subject), value, is_wanted)
 
     def _produce(self, key: str, value: bytes | None, is_wanted: Callable[[], bool]) -> None:
-        pending = self.log.send(key.encode(), value)
+        pending = self._log.send(key.encode(), value)
         self._sent.append(_Sent(pending, key, value, is_wanted))
         self._changed.complete()
 

@@ -88,8 +88,7 @@ class TopicLog:
     ) -> None:
         self._outbox = outbox
         self._spawn = spawn
-        self.topic = topic
-        """Topic that is read and written."""
+        self._topic = topic
         self._consumed = consumed
         self._positions: dict[int, int] = {}
         self._fetched: deque[effects.Fetched] = deque()
@@ -103,6 +102,11 @@ class TopicLog:
         self._finished: Pending[object] = Pending()
         self.partition_count = 0
         """Number of the topic's partitions; known once the log has started."""
+
+    @property
+    def topic(self) -> InternalTopic:
+        """Topic that is read and written."""
+        return self._topic
 
     # -- start and stop --------------------------------------------------------------------
 
@@ -118,9 +122,9 @@ class TopicLog:
         """
         yield from self._initialize_topic()
         yield from self._look_up_partitions()
-        self._outbox.tell(effects.StartReading(self.topic.name, self.topic.read_committed))
+        self._outbox.tell(effects.StartReading(self._topic.name, self._topic.read_committed))
         yield from self._read_to_log_end(should_retry=True)
-        self._outbox.tell(effects.ReadToEnd(self.topic.name))
+        self._outbox.tell(effects.ReadToEnd(self._topic.name))
         self._thread = self._spawn(self._work())
 
     def stop(self) -> Blocking[None]:
@@ -130,7 +134,7 @@ class TopicLog:
         if self._thread is not None:
             yield Wait(self._finished)
         yield from self.flush()
-        self._outbox.tell(effects.StopReading(self.topic.name))
+        self._outbox.tell(effects.StopReading(self._topic.name))
 
     def _initialize_topic(self) -> Blocking[None]:
         """Create or check the topic; see KafkaTopicBasedBackingStore.topicInitializer."""
@@ -140,7 +144,7 @@ class TopicLog:
 
     def _create_with_retry(self) -> Blocking[bool]:
         """Create the topic, as TopicAdmin.createTopicsWithRetry; return whether it is new."""
-        deadline_ms = self._outbox.now_ms + self.topic.create_timeout_ms
+        deadline_ms = self._outbox.now_ms + self._topic.create_timeout_ms
         while True:
             pending = self._outbox.ask(self._create_topic)
             yield Wait(pending)
@@ -150,13 +154,13 @@ class TopicLog:
             if error in _FALLBACK_ERRORS:
                 return False
             if error not in _RETRIED_CREATION or self._outbox.now_ms >= deadline_ms:
-                raise exceptions.ConnectException(_creation_failure(self.topic.name, error), error)
-            yield Wait(until_ms=self._outbox.now_ms + self.topic.retry_backoff_ms)
+                raise exceptions.ConnectException(_creation_failure(self._topic.name, error), error)
+            yield Wait(until_ms=self._outbox.now_ms + self._topic.retry_backoff_ms)
             if self._outbox.now_ms >= deadline_ms:
                 raise exceptions.TimeoutException("Timeout expired while trying to create topic(s)")
 
     def _create_topic(self, token: int) -> effects.CreateTopic:
-        topic = self.topic
+        topic = self._topic
         return effects.CreateTopic(
             token=token,
             topic=topic.name,
@@ -170,7 +174,7 @@ class TopicLog:
 
         Source: TopicAdmin.verifyTopicCleanupPolicyOnlyCompact.
         """
-        name = self.topic.name
+        name = self._topic.name
         pending = self._outbox.ask(
             partial(effects.DescribeTopicConfig, topic=name, name=CLEANUP_POLICY)
         )
@@ -183,9 +187,9 @@ class TopicLog:
         policies = cast("str", pending.value or "")
         if policies and set(policies.replace(" ", "").split(",")) != {COMPACT}:
             raise exceptions.ConfigException(
-                f"Topic '{name}' supplied via the '{self.topic.setting}' property is required to "
+                f"Topic '{name}' supplied via the '{self._topic.setting}' property is required to "
                 f"have '{CLEANUP_POLICY}={COMPACT}' to guarantee consistency and durability of "
-                f"{self.topic.purpose}, but found the topic currently has "
+                f"{self._topic.purpose}, but found the topic currently has "
                 f"'{CLEANUP_POLICY}={policies}'."
             )
 
@@ -200,7 +204,7 @@ class TopicLog:
             count = yield from self._partitions_for()
         if not count:
             raise exceptions.ConnectException(
-                f"Could not look up partition metadata for topic '{self.topic.name}' in the"
+                f"Could not look up partition metadata for topic '{self._topic.name}' in the"
                 " allotted period. This could indicate a connectivity issue, unavailable topic"
                 " partitions, or if this is your first use of the topic it may have taken too long"
                 " to create."
@@ -209,7 +213,7 @@ class TopicLog:
         self._positions = dict.fromkeys(range(count), 0)
 
     def _partitions_for(self) -> Blocking[int]:
-        pending = self._outbox.ask(partial(effects.DescribeTopic, topic=self.topic.name))
+        pending = self._outbox.ask(partial(effects.DescribeTopic, topic=self._topic.name))
         yield Wait(pending)
         if pending.error is not None:
             raise exceptions.thrown(pending.error)
@@ -284,7 +288,7 @@ class TopicLog:
                     return (yield from self._retry_end_offsets())
                 return (yield from self._admin_end_offsets())
             except exceptions.JavaException as exception:
-                if exception.name != exceptions.UNSUPPORTED_VERSION or self.topic.read_committed:
+                if exception.name != exceptions.UNSUPPORTED_VERSION or self._topic.read_committed:
                     raise
                 self._by_consumer = True
         return (yield from self._end_offsets())
@@ -316,12 +320,12 @@ class TopicLog:
             if exception.is_retriable or exception.name == exceptions.UNSUPPORTED_VERSION:
                 raise
             raise exceptions.ConnectException(
-                f"Error while getting end offsets for topic '{self.topic.name}'", exception.name
+                f"Error while getting end offsets for topic '{self._topic.name}'", exception.name
             ) from exception
 
     def _end_offsets(self) -> Blocking[dict[int, int]]:
         pending = self._outbox.ask(
-            partial(effects.ListEndOffsets, topic=self.topic.name, by_consumer=self._by_consumer)
+            partial(effects.ListEndOffsets, topic=self._topic.name, by_consumer=self._by_consumer)
         )
         yield Wait(pending)
         if pending.error is not None:
@@ -364,7 +368,7 @@ class TopicLog:
         """Write a record; done with its offset, or with the error of the producer."""
         while self._produced and self._produced[0].done:
             self._produced.popleft()
-        name = self.topic.name
+        name = self._topic.name
         pending = self._outbox.ask(
             lambda token: effects.Produce(token=token, topic=name, key=key, value=value)
         )

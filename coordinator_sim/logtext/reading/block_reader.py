@@ -238,8 +238,7 @@ class BlockReader:
         self.fresh: list[Form] = []
         self._failures = 0
         self.reader = InstantReader(log.tz)
-        self.line_count = 0
-        """Number of lines read, those above a range left out."""
+        self._line_count = 0
         self._block_size = _FIRST_BYTES
 
     def read(self, blocks: Iterable[bytes], *, is_last: bool = True) -> Iterator[EventBatch]:
@@ -265,16 +264,21 @@ class BlockReader:
         Args:
             above: Whole lines; the last one is the line above.
         """
-        self.line_count = -sum(data.count(b"\n") for data in above)
+        self._line_count = -sum(data.count(b"\n") for data in above)
         for data in above:
             for _ in self._batches(data):
                 pass
         self.log.begin_range()
 
+    @property
+    def line_count(self) -> int:
+        """Number of lines read, those above a range left out."""
+        return self._line_count
+
     def _batches(self, data: bytes) -> Iterator[EventBatch]:
         for part in self._parts(data):
-            block = LineBlock(part, self.line_count + 1)
-            self.line_count += len(block)
+            block = LineBlock(part, self._line_count + 1)
+            self._line_count += len(block)
             self.log.summary.lines += len(block)
             batch = _Walk(self, block).batch()
             self.forms += self.fresh
@@ -293,7 +297,7 @@ class BlockReader:
 
     def learn(self, line: str) -> None:
         """Learn the form of a line that was read alone."""
-        most = _FAILURES + self.line_count // _LINES_PER_FAILURE
+        most = _FAILURES + self._line_count // _LINES_PER_FAILURE
         if len(self.forms) >= _MOST_FORMS or self._failures >= most:
             return
         line = line.rstrip("\r\n")

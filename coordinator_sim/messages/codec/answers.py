@@ -134,7 +134,7 @@ FITTED: Final[dict[type, _Change]] = {
     FindCoordinatorResponse: _fitted_find,
     DescribeGroupsResponse: _fitted_descriptions,
 }
-"""What turns an answer into that of a version; others are the same in all."""
+"""How an answer is fitted to a version. Other answers are the same in every version."""
 
 
 def fitted(response: Any, version: int, request: Any = None) -> Any:  # noqa: ANN401 - any message

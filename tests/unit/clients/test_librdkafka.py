@@ -239,7 +239,7 @@ def test_a_lost_heartbeat_looks_the_coordinator_up() -> None:
     assert state_of(bench) is JoinState.STEADY
     assert bench.pending == [HeartbeatRequest]
     bench.do(bench.port.on_response(999, HeartbeatResponse(), bench.now_ms))
-    bench.port.join_state = JoinState.WAIT_JOIN  # a rebalance began
+    bench.port._join_state = JoinState.WAIT_JOIN  # type: ignore[attr-defined] # a rebalance began
     bench.beat(ErrorCode.UNKNOWN_MEMBER_ID)
     assert bench.port.member_id == MEMBER
 
@@ -260,7 +260,7 @@ def test_a_late_lost_heartbeat_changes_nothing_in_a_join() -> None:
     bench.automatic.discard(FindCoordinatorRequest)
     bench.advance(3_000)
     assert bench.waiting(HeartbeatRequest)
-    bench.port.join_state = JoinState.WAIT_JOIN  # a rebalance began
+    bench.port._join_state = JoinState.WAIT_JOIN  # type: ignore[attr-defined] # a rebalance began
     bench.disconnect()
     bench.advance(2_000)
     assert bench.waiting(FindCoordinatorRequest)

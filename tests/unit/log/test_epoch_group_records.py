@@ -11,7 +11,6 @@ from coordinator_sim.log.format.offsets_records import (
     decode_record,
     encode_key,
     encode_record,
-    encode_value,
 )
 from coordinator_sim.messages import consumer_group_records as consumer
 from coordinator_sim.messages import share_group_records as share
@@ -221,5 +220,5 @@ def test_whatever_is_written_is_read(group_id: str, member_id: str, value: objec
     else:
         key = MEMBER_KEYS[type(value)](group_id, member_id)
     record = LogRecord(key, value, 0)
-    assert typed(decode_record(encode_key(key), encode_value(value, 0))) == record
+    assert typed(decode_record(*encode_record(record))) == record
     assert typed(decode_record(encode_key(key), None)) == LogRecord(key, None, 0)

@@ -136,6 +136,7 @@ def _heartbeat(
     before, updated = found.member, _updated(found.member, request, context)
     if updated != before:
         records.append(group.member_record(updated))
+    # Where the group has no expression, and this member no new one, `change_regex` does nothing.
     regex_change: RegexChange | Refusal = RegexChange.NONE
     is_regex_new = updated.subscribed_topic_regex != before.subscribed_topic_regex
     if is_regex_new or group.regex_counts.entries:
