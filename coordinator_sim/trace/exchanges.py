@@ -94,16 +94,37 @@ class ToldGroup:
     """The generation whose assignment was received."""
     began_us: int | None = None
     """First sign that the generation ended."""
+    shown_us: int = 0
+    """When that sign was answered."""
+    left_us: int = 0
+    """When the LeaveGroup was received that is the reason."""
     reason: RebalanceReason | None = None
     cause: dict[str, Any] = field(default_factory=dict)
     joins: dict[int, tuple[int, Exchange]] = field(default_factory=dict)
     silences: Silences = field(default_factory=Silences)
 
-    def begin(self, at_us: int, reason: RebalanceReason | None, cause: dict[str, Any]) -> None:
-        """Note a sign that the generation ended; the first one counts."""
-        if self.began_us is None or at_us < self.began_us:
-            self.began_us = at_us
-            self.reason, self.cause = reason, cause
+    def begin(self, heartbeat: Exchange) -> None:
+        """Note a heartbeat whose answer says that the generation ended; the first sign counts."""
+        if self.began_us is None or heartbeat.asked_us < self.began_us:
+            self.began_us, self.shown_us = heartbeat.asked_us, heartbeat.done_us
+            if self.reason is not None and heartbeat.done_us < self.left_us:
+                self.reason, self.cause = None, {}
+
+    def begin_by_leave(self, leave: Exchange, cause: dict[str, Any]) -> None:
+        """Note that a member has left.
+
+        It explains a heartbeat that was answered after the LeaveGroup had come: on a busy broker
+        that answer may leave first.
+        """
+        is_first = self.began_us is None or leave.done_us < self.began_us
+        if is_first:
+            self.began_us = self.shown_us = leave.done_us
+        if is_first or (self.reason is None and leave.asked_us <= self.shown_us):
+            self.reason, self.cause, self.left_us = (
+                RebalanceReason.MEMBER_LEFT,
+                cause,
+                leave.asked_us,
+            )
 
     def holder(self, instance_id: str | None) -> str | None:
         """Return the member that has an instance id; None without one."""
@@ -470,7 +491,7 @@ class Exchanges:
         group.silences.heard(request.member_id, error, exchange.done_us)
         is_told = error is ErrorCode.REBALANCE_IN_PROGRESS
         if is_told and group.generation == request.generation_id:
-            group.begin(exchange.asked_us, None, {})
+            group.begin(exchange)
         yield TraceEvent(
             event=Event.HEARTBEAT,
             ts_us=exchange.sent_us,
@@ -516,7 +537,7 @@ class Exchanges:
             )
             if group.remove(member_id):
                 cause = {"member_id": member_id, "client_reason": member.reason}
-                group.begin(exchange.done_us, RebalanceReason.MEMBER_LEFT, cause)
+                group.begin_by_leave(exchange, cause)
         if gone and not group.members and group.generation is not None:
             yield from self._emptied(exchange, group, None, exchange.done_us)
 
