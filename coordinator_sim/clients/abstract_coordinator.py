@@ -73,6 +73,14 @@ class AbstractCoordinator(HeartbeatThread):
     Subclasses define its protocols and how it uses an assignment.
     """
 
+    __slots__ = (
+        "_active_deadline_ms",
+        "_active_then",
+        "_join_future",
+        "_rejoin_needed",
+        "_rejoin_reason",
+    )
+
     def __init__(self, config: GroupConfig, **setup: Unpack[PortSetup]) -> None:
         super().__init__(config, **setup)
         self._join_future: Future | None = None

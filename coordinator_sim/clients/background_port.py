@@ -36,6 +36,19 @@ class PendingCallback(NamedTuple):
 class BackgroundPort(BackgroundRequests, ABC):
     """A consumer as its driver sees it; subclasses are the group machines."""
 
+    __slots__ = (
+        "_call",
+        "_call_deadline_ms",
+        "_callback",
+        "_callback_token",
+        "_callbacks",
+        "_deadline_ms",
+        "_has_started",
+        "_next_token",
+        "_poll_error",
+        "_wakeup_requested",
+    )
+
     def __init__(
         self, config: ConsumerConfig, traits: ClientTraits, **setup: Unpack[ConsumerSetup]
     ) -> None:

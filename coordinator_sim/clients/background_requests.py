@@ -64,6 +64,23 @@ class BackgroundRequests:
         ConfigError: the list of assignors is empty, and the client needs one.
     """
 
+    __slots__ = (
+        "_assigned",
+        "_assignors",
+        "_client_id",
+        "_config",
+        "_coordinator_id",
+        "_generation_id",
+        "_group_id",
+        "_jitter",
+        "_member_id",
+        "_metadata",
+        "_net",
+        "_out",
+        "_subscription",
+        "_traits",
+    )
+
     def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
         self,
         config: ConsumerConfig,

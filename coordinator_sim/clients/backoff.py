@@ -20,6 +20,8 @@ class Jitter(Protocol):
 class _NoJitter:
     """The neutral choice always: factor 1, first node."""
 
+    __slots__ = ()
+
     def draw(self, site: str, key: str, n: int) -> int:  # noqa: ARG002 - the Jitter protocol's names
         """Return zero."""
         return 0

@@ -67,6 +67,11 @@ class ConsumerCoordinator(ConsumerPositions):
             group protocol than the classic one.
     """
 
+    __slots__ = (
+        "_auto_commit_future",
+        "_join_prepare_deadline_ms",
+    )
+
     def __init__(  # noqa: PLR0913 - everything a client is configured with, by keyword
         self,
         config: ConsumerConfig,

@@ -50,6 +50,19 @@ class ConsumerLeader(OffsetCommits):
     A leader computes all members' assignments, and watches all their topics.
     """
 
+    __slots__ = (
+        "_assigned",
+        "_assignment_snapshot",
+        "_assignors",
+        "_consumer_config",
+        "_is_leader",
+        "_joined_subscription",
+        "_metadata_snapshot",
+        "_metadata_snapshot_version",
+        "_protocol",
+        "_subscriptions",
+    )
+
     def _init_subscription(
         self,
         config: ConsumerConfig,

@@ -46,6 +46,25 @@ _IGNORED_FUTURE: Final = Future()
 class HeartbeatThread(PortCore):
     """Finds the coordinator, keeps the session alive, and leaves if polls stop."""
 
+    __slots__ = (
+        "_beat",
+        "_beat_in_flight",
+        "_coordinator",
+        "_fatal_lookup_error",
+        "_heartbeat_attempts",
+        "_heartbeat_enabled",
+        "_heartbeat_failure",
+        "_heartbeat_started",
+        "_is_off_grid",
+        "_lookup",
+        "_needs_join_prepare",
+        "_poll_deadline_ms",
+        "_ready_attempts",
+        "_ready_deadline_ms",
+        "_ready_then",
+        "_session_deadline_ms",
+    )
+
     def __init__(self, config: GroupConfig, **setup: Unpack[PortSetup]) -> None:
         super().__init__(config, **setup)
         self._coordinator: int | None = None

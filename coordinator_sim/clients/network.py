@@ -127,6 +127,19 @@ class _Connection:
 class NetworkClient:
     """Connections and requests of one client."""
 
+    __slots__ = (
+        "_client_id",
+        "_config",
+        "_connections",
+        "_in_flight",
+        "_jitter",
+        "_next_correlation_id",
+        "_out",
+        "_quiet",
+        "deadline_ms",
+        "failed",
+    )
+
     def __init__(
         self, config: GroupConfig, *, client_id: str, jitter: Jitter, out: list[Effect]
     ) -> None:

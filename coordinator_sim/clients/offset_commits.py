@@ -40,6 +40,18 @@ class AsyncCommit(NamedTuple):
 class OffsetCommits(AbstractCoordinator):
     """The offset half of a consumer's coordinator."""
 
+    __slots__ = (
+        "_async_commit_fenced",
+        "_async_commits",
+        "_commit_attempts",
+        "_commit_future",
+        "_commit_offsets",
+        "_completed_commits",
+        "_fetched_offsets",
+        "_next_auto_commit_ms",
+        "_unsent_commits",
+    )
+
     def _init_commits(self) -> None:
         self._async_commits: list[AsyncCommit] = []
         self._unsent_commits: list[AsyncCommit] = []

@@ -92,6 +92,41 @@ class PortSetup(TypedDict):
 class PortCore(ABC):
     """State shared by all parts of a port, and the verbs that a driver calls."""
 
+    __slots__ = (
+        "_activity",
+        "_call",
+        "_call_deadline_ms",
+        "_call_token",
+        "_callback_then",
+        "_client_id",
+        "_config",
+        "_deadline_ms",
+        "_generation",
+        "_group_id",
+        "_heartbeat_due_ms",
+        "_heartbeat_running",
+        "_heartbeat_wake_ms",
+        "_inbox",
+        "_interruption",
+        "_is_electing",
+        "_is_locked",
+        "_jitter",
+        "_metadata",
+        "_net",
+        "_next_token",
+        "_other_deadline_ms",
+        "_out",
+        "_outer_call",
+        "_outstanding_token",
+        "_resume",
+        "_state",
+        "_thread_anchor_ms",
+        "_wait",
+        "_wait_future",
+        "_wait_until_ms",
+        "_wait_version",
+    )
+
     def __init__(
         self,
         config: GroupConfig,

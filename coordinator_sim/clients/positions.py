@@ -33,6 +33,15 @@ class _PositionFetch(NamedTuple):
 class ConsumerPositions(ConsumerLeader):
     """Next offset of each assigned partition, once it is known."""
 
+    __slots__ = (
+        "_fetch_attempts",
+        "_pending_revocation",
+        "_position_fetch",
+        "_resets",
+        "_steady_version",
+        "_unasked_resets",
+    )
+
     def _init_positions(self) -> None:
         self._next_auto_commit_ms = self._consumer_config.auto_commit_interval_ms
         self._fetch_attempts = 0

@@ -30,6 +30,8 @@ class SubscriptionState:
         exclude_internal_topics: Whether a pattern never matches the broker's own topics.
     """
 
+    __slots__ = ("_exclude_internal", "_pattern", "group_topics", "kind", "topics")
+
     def __init__(self, *, exclude_internal_topics: bool) -> None:
         self._exclude_internal = exclude_internal_topics
         self._pattern: re.Pattern[str] | None = None

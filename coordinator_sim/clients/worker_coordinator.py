@@ -201,6 +201,20 @@ class WorkerCoordinator(AbstractCoordinator):
         jitter: Source of random choices.
     """
 
+    __slots__ = (
+        "_config_snapshot",
+        "_eager_assignor",
+        "_fresh_snapshot",
+        "_incremental_assignor",
+        "_last_completed_generation_id",
+        "_leader_state",
+        "_protocol",
+        "_rejoin_requested",
+        "_snapshot",
+        "_url",
+        "_worker_config",
+    )
+
     def __init__(  # noqa: PLR0913 - everything a worker is configured with, by keyword
         self,
         config: WorkerConfig,

@@ -103,6 +103,18 @@ class Channel:
         number: Number of the connection in the cluster's life.
     """
 
+    __slots__ = (
+        "_asked",
+        "_cluster",
+        "_connection",
+        "_contexts",
+        "_driver",
+        "_overtaken",
+        "_token",
+        "is_throttled",
+        "number",
+    )
+
     def __init__(self, driver: "ClusterDriver", connection: Connection, number: int) -> None:
         self._driver = driver
         self._cluster = driver.cluster
@@ -263,6 +275,20 @@ class ClusterDriver(Alarmed):
         held: What frozen brokers do first when they go on. Bounded by what clients send.
         on_exchange: Told each request of groups when it is answered; None tells nobody.
     """
+
+    __slots__ = (
+        "_channels",
+        "_choices",
+        "_environment",
+        "_halting",
+        "_has_long_work",
+        "_next_number",
+        "_recorder",
+        "cluster",
+        "held",
+        "network",
+        "on_exchange",
+    )
 
     def __init__(
         self,

@@ -53,6 +53,8 @@ class CalmRecorder:
         recorder: Takes the events.
     """
 
+    __slots__ = ("_left_out_us", "_recorder", "_until_us")
+
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._until_us: list[int] = []

@@ -44,6 +44,19 @@ class ClientProcess(PausableProcess):
             librdkafka finds the request of an answer by its id, the others by its order.
     """
 
+    __slots__ = (
+        "_api_versions",
+        "_connections",
+        "_finds_by_id",
+        "_group_id",
+        "_host",
+        "_machine",
+        "_name",
+        "_network",
+        "_port",
+        "_reading",
+    )
+
     def __init__(
         self,
         world: World,

@@ -189,6 +189,28 @@ class ConsumerProcess(ClientProcess):
         attrs: Attributes of its work in the trace.
     """
 
+    __slots__ = (
+        "_after_commit",
+        "_callback_us",
+        "_consumer",
+        "_done",
+        "_is_polling",
+        "_is_stopping",
+        "_law",
+        "_ledger",
+        "_next_commit_us",
+        "_pace",
+        "_pattern",
+        "_policy",
+        "_poll_timeout_ms",
+        "_processing",
+        "_since_commit",
+        "_slow_us",
+        "_started_us",
+        "_taken",
+        "_when_gone",
+    )
+
     def __init__(
         self,
         world: World,

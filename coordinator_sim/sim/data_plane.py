@@ -298,6 +298,21 @@ class TopicReader:
         fetched: Takes the records of each poll.
     """
 
+    __slots__ = (
+        "_buffered",
+        "_busy_until_us",
+        "_client",
+        "_costs",
+        "_fetched",
+        "_in_flight",
+        "_positions",
+        "_read_committed",
+        "_retry_at_ms",
+        "_stopped",
+        "_topic",
+        "record_count",
+    )
+
     def __init__(
         self,
         client: KafkaClient,

@@ -30,6 +30,8 @@ class Stage:
         workloads: The agents with their workloads.
     """
 
+    __slots__ = ("_cluster", "_connect", "_members", "_workloads", "_world")
+
     def __init__(
         self,
         world: World,

@@ -49,6 +49,18 @@ class KafkaClient:
         reading: The clock of the process.
     """
 
+    __slots__ = (
+        "_connections",
+        "_happened",
+        "_network",
+        "_out",
+        "_pendings",
+        "_reading",
+        "_worker",
+        "client_id",
+        "world",
+    )
+
     def __init__(
         self,
         world: World,

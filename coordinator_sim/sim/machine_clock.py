@@ -35,6 +35,8 @@ class Reading:
         is_true: Whether the clock was never set: it shows the true time.
     """
 
+    __slots__ = ("_floor_us", "_is_monotonic", "_machine", "is_true")
+
     def __init__(self, machine: "MachineClock", *, is_monotonic: bool) -> None:
         self._machine = machine
         self._is_monotonic = is_monotonic
@@ -73,6 +75,8 @@ class MachineClock:
     Attributes:
         is_true: Whether the clocks were never set.
     """
+
+    __slots__ = ("_environment", "_rate", "_readings", "_set_at_us", "_set_to_us", "is_true")
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment

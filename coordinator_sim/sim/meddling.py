@@ -18,6 +18,8 @@ class Meddling:
         names_roles: Whether there ever was a fault for a role.
     """
 
+    __slots__ = ("_copies", "_delays", "_losses", "_overtakings", "is_on", "names_roles")
+
     def __init__(self) -> None:
         self._losses: dict[tuple[Target, ApiKey], int] = {}
         self._copies: dict[tuple[Target, ApiKey], int] = {}

@@ -55,6 +55,17 @@ class Member:
         make_process: Builds the next incarnation.
     """
 
+    __slots__ = (
+        "_down_us",
+        "_make_process",
+        "_name",
+        "_process",
+        "_settings",
+        "_started_count",
+        "_world",
+        "group_id",
+    )
+
     def __init__(
         self, world: World, name: str, *, group_id: str, make_process: ProcessFactory
     ) -> None:

@@ -120,6 +120,35 @@ class Connection:
             is the member.
     """
 
+    __slots__ = (
+        "_call_at",
+        "_clear_at_client_us",
+        "_clear_at_server_us",
+        "_clock",
+        "_constant_down_us",
+        "_constant_up_us",
+        "_down",
+        "_draw_down_us",
+        "_draw_up_us",
+        "_network",
+        "_up",
+        "answering",
+        "api_versions",
+        "broker_id",
+        "client",
+        "client_host",
+        "host",
+        "is_client_open",
+        "is_cut",
+        "is_lossy",
+        "is_server_open",
+        "member",
+        "node_id",
+        "open_requests",
+        "server",
+        "waiting",
+    )
+
     def __init__(
         self,
         network: "Network",

@@ -16,6 +16,8 @@ class PausableProcess(Alarmed):
         world: Shared parts of the run.
     """
 
+    __slots__ = ("_environment", "_is_alive", "_is_paused", "_late", "_world")
+
     def __init__(self, world: World) -> None:
         super().__init__(world.environment)
         self._world = world

@@ -44,6 +44,8 @@ class PolledConsumer(ConsumerProcess):
             is not the classic one.
     """
 
+    __slots__ = ("_gone", "_is_member", "_returned", "_woken", "client_id")
+
     def __init__(
         self, world: World, settings: Mapping[str, str], *, host: str, woken: Action
     ) -> None:

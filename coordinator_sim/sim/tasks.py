@@ -69,6 +69,20 @@ class SourceTask(PausableProcess):
         on_failed: Called with the trace when it has failed and ended.
     """
 
+    __slots__ = (
+        "_cluster",
+        "_flush_at_us",
+        "_in_hand",
+        "_is_still",
+        "_ledger",
+        "_on_failed",
+        "_positions",
+        "_processed_count",
+        "_run",
+        "_when_stopped",
+        "_work",
+    )
+
     def __init__(
         self,
         world: World,
@@ -263,6 +277,16 @@ class SinkTask(ConsumerProcess):
         on_failed: Called with the trace when it has failed and ended.
     """
 
+    __slots__ = (
+        "_delivered_count",
+        "_is_still",
+        "_on_failed",
+        "_run_of_task",
+        "_trace",
+        "_when_stopped",
+        "_work",
+    )
+
     def __init__(
         self, world: World, run: TaskRun, work: SinkWork, *, on_failed: TaskFailed
     ) -> None:
@@ -409,6 +433,17 @@ class WorkerTasks:
             `exactly.once.source.support` are read.
         on_failed: Called with each task that fails by itself, once it has ended.
     """
+
+    __slots__ = (
+        "_abandoned",
+        "_cluster",
+        "_exactly_once",
+        "_flush_us",
+        "_on_failed",
+        "_running",
+        "_worker",
+        "_world",
+    )
 
     def __init__(
         self,

@@ -28,6 +28,8 @@ class TopicLogs:
         topics: The topics of the scenario, with their rates.
     """
 
+    __slots__ = ("_contents", "_rates", "_written")
+
     def __init__(self, topics: Iterable[TopicSpec]) -> None:
         self._rates = {topic.name: topic.records_per_s for topic in topics}
         self._written: dict[TopicPartition, int] = {}

@@ -80,6 +80,18 @@ class TopicWriter:
             default without.
     """
 
+    __slots__ = (
+        "_answer",
+        "_arrived",
+        "_client",
+        "_delivery_timeout_ms",
+        "_flushed",
+        "_linger_ms",
+        "_queue",
+        "_retries",
+        "_topic",
+    )
+
     def __init__(
         self,
         client: KafkaClient,
@@ -204,6 +216,8 @@ class TransactionalWriter:
         transactional_id: Its id.
         answer: Takes the outcome of each call.
     """
+
+    __slots__ = ("_answer", "_client", "_epoch", "_producer_id", "_sequences", "_transactional_id")
 
     def __init__(self, client: KafkaClient, transactional_id: str, answer: Answer) -> None:
         self._client = client

@@ -52,6 +52,8 @@ class WorkLedger:
         attrs: Attributes of every stretch: `task` and `run` of a Connect task.
     """
 
+    __slots__ = ("_attrs", "_client_id", "_group_id", "_open", "_suspended", "_world", "is_on")
+
     def __init__(
         self,
         world: LedgerWorld,

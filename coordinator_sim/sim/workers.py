@@ -88,6 +88,17 @@ class WorkerProcess(ClientProcess):
         when_gone: Called once when the process has ended.
     """
 
+    __slots__ = (
+        "_cluster",
+        "_data",
+        "_late_records",
+        "_tasks",
+        "_told",
+        "_url",
+        "_when_gone",
+        "_worker",
+    )
+
     def __init__(
         self,
         world: World,

@@ -73,6 +73,16 @@ class Commit:
 class AsyncCommits(AsyncDiscovery):
     """Commits positions for the application, by interval and before reconciliations."""
 
+    __slots__ = (
+        "_auto_commit_due_ms",
+        "_auto_commit_in_flight",
+        "_commits_in_flight",
+        "_known_epoch",
+        "_known_member_id",
+        "_refuses_commits",
+        "_unsent_commits",
+    )
+
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, **setup)
         self._auto_commit_due_ms = FOREVER

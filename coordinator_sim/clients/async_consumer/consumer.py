@@ -68,6 +68,17 @@ class AsyncConsumer(AsyncHeartbeats):
         setup: See `MemberSetup`; `assignors` are of no use here, and empty.
     """
 
+    __slots__ = (
+        "_app_wake_ms",
+        "_callback_error",
+        "_draining",
+        "_fetch_wake_ms",
+        "_has_left",
+        "_inflight_poll",
+        "_pass_error",
+        "_turn_due_ms",
+    )
+
     def __init__(self, config: ConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
         super().__init__(config, **setup)
         self._app_wake_ms = FOREVER

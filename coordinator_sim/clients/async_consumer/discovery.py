@@ -27,6 +27,8 @@ from coordinator_sim.messages.find_coordinator import (
 class AsyncDiscovery(BackgroundPort):
     """Knows the coordinator, or looks for it."""
 
+    __slots__ = ("_fatal_lookup_error", "_lookup_state", "_stops_lookups")
+
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, JAVA_ASYNC, **setup)
         self._lookup_state = self._request_state("lookup-backoff")

@@ -93,6 +93,8 @@ class SentFields:
     After a reset an empty subscription by names is sent again, an absent regex is not.
     """
 
+    __slots__ = ("_assignment", "_rebalance_timeout_ms", "_regex", "_server_assignor", "_topics")
+
     def __init__(self) -> None:
         self.reset()
 
@@ -154,6 +156,14 @@ _FENCES: Final = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 
 class AsyncHeartbeats(AsyncMembership):
     """Sends heartbeats, takes assignments from their answers, and works towards them."""
+
+    __slots__ = (
+        "_beat",
+        "_ids_version",
+        "_names_by_id",
+        "_poll_deadline_ms",
+        "_sent_fields",
+    )
 
     def __init__(self, config: ConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
         super().__init__(config, **setup)

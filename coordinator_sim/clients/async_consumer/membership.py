@@ -45,6 +45,22 @@ class AppEvent(NamedTuple):
 class AsyncMembership(AsyncPositions):
     """The member's state, and the steps that leave the group or come back to it."""
 
+    __slots__ = (
+        "_app_events",
+        "_current",
+        "_is_poll_overdue",
+        "_is_reconciling",
+        "_leave_outcome",
+        "_member_state",
+        "_regex",
+        "_rejoined_meanwhile",
+        "_stale_release",
+        "_subscription_updated",
+        "_target",
+        "_told_lost",
+        "_topic_names",
+    )
+
     def __init__(
         self, config: ConsumerConfig, *, member_id: str, **setup: Unpack[ConsumerSetup]
     ) -> None:

@@ -55,6 +55,14 @@ class _Fetch:
 class AsyncPositions(AsyncCommits):
     """Next offset of each assigned partition, once it is known."""
 
+    __slots__ = (
+        "_awaits_callback",
+        "_cached_position_error",
+        "_offset_fetch",
+        "_pending_revocation",
+        "_resets",
+    )
+
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, **setup)
         self._awaits_callback: dict[TopicPartition, None] = {}

@@ -89,6 +89,8 @@ class HeartbeatState(RequestState):
         interval_ms: The interval; 0 until the first answer.
     """
 
+    __slots__ = ("_due_ms", "interval_ms")
+
     def __init__(self, config: GroupConfig, jitter: Jitter, *, key: str) -> None:
         super().__init__(config, jitter, site="heartbeat-backoff", key=key)
         self.interval_ms = 0

@@ -103,6 +103,23 @@ class FranzGoConsumer(FranzGoOffsets):
     they are.
     """
 
+    __slots__ = (
+        "_cooperative",
+        "_error_count",
+        "_is_backing_off",
+        "_is_leader",
+        "_is_leaving",
+        "_is_managing",
+        "_join_why",
+        "_known_partition_counts",
+        "_last_assigned",
+        "_now_assigned",
+        "_rejoin_is_owed",
+        "_rejoin_why",
+        "_session",
+        "_waiting_plan",
+    )
+
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, **setup)
         self._session: Session | None = None

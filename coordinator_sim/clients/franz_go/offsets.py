@@ -121,6 +121,23 @@ class Uncommitted:
 class FranzGoOffsets(BackgroundPort):
     """Requests to the coordinator, the client's timers, commits and committed offsets."""
 
+    __slots__ = (
+        "_asked",
+        "_awaiting_coordinator",
+        "_broken_nodes",
+        "_commit_is_owed",
+        "_commit_queue",
+        "_commits_in_flight",
+        "_is_joining",
+        "_looks_up",
+        "_lookup_tries",
+        "_sync_commit_count",
+        "_timer_order",
+        "_timers",
+        "_uncommitted",
+        "_unread_nodes",
+    )
+
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, FRANZ_GO, **setup)
         self._asked: dict[int, Question] = {}

@@ -73,6 +73,17 @@ class LibrdkafkaConsumer(LibrdkafkaCoordinator):
     partitions where they are, but moves as many.
     """
 
+    __slots__ = (
+        "_heartbeat_in_flight",
+        "_join_interval",
+        "_known_partition_counts",
+        "_leader_members",
+        "_leader_query",
+        "_sticky_generation_id",
+        "_sync_in_flight",
+        "_wait_join",
+    )
+
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, **setup)
         self._join_interval = Interval()

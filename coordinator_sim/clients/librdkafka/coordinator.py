@@ -49,6 +49,24 @@ COORDINATOR_GONE: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_
 class LibrdkafkaCoordinator(LibrdkafkaOffsets):
     """The assignment; finds the coordinator and starts the work that is due."""
 
+    __slots__ = (
+        "_auto_commit_due_ms",
+        "_chosen_assignor",
+        "_group_assignment",
+        "_heartbeat_interval",
+        "_incremental_assignment",
+        "_is_terminating",
+        "_last_poll_ms",
+        "_leaves_on_unassign_done",
+        "_max_poll_exceeded",
+        "_poll_check_due_ms",
+        "_query_interval",
+        "_rejoins_after_rebalance",
+        "_session_deadline_ms",
+        "_tick_due_ms",
+        "_waits_for_leave",
+    )
+
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, **setup)
         if len(dict.fromkeys(max(a.supported_protocols) for a in self._assignors)) > 1:

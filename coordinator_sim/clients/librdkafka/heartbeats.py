@@ -87,6 +87,30 @@ _IGNORED: Final = (
 class LibrdkafkaHeartbeats(LibrdkafkaCoordinator):
     """Sends ConsumerGroupHeartbeat, handles its answers, and works towards their targets."""
 
+    __slots__ = (
+        "_beats_since_success",
+        "_current",
+        "_heartbeat",
+        "_heartbeat_due_ms",
+        "_heartbeat_expires_ms",
+        "_heartbeat_interval_ms",
+        "_heartbeat_retry_count",
+        "_heartbeat_retry_due_ms",
+        "_is_heartbeat_in_flight",
+        "_is_rejoining",
+        "_names_by_id",
+        "_next_target",
+        "_sends_ack",
+        "_sends_everything",
+        "_sends_subscription",
+        "_target",
+        "_target_queries",
+        "_topics_in_order",
+        "_waits_for_ack",
+        "_wants_rejoin",
+        "_wants_subscription_sent",
+    )
+
     def __init__(
         self, config: ConsumerConfig, *, member_id: str, **setup: Unpack[ConsumerSetup]
     ) -> None:

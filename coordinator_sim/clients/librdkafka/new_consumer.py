@@ -40,6 +40,8 @@ class LibrdkafkaNewConsumer(LibrdkafkaHeartbeats):
 
     TRAITS: ClassVar[ClientTraits] = LIBRDKAFKA_CONSUMER
 
+    __slots__ = ("_down_nodes", "_has_next_subscription")
+
     def __init__(self, config: ConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
         super().__init__(config, **setup)
         self._has_next_subscription = False

@@ -65,6 +65,21 @@ class LibrdkafkaOffsets(BackgroundPort):
     TRAITS: ClassVar[ClientTraits] = LIBRDKAFKA
     """Values of the client, which differ between the group protocols."""
 
+    __slots__ = (
+        "_assignment_lost",
+        "_commits_in_flight",
+        "_commits_to_retry",
+        "_committed",
+        "_coordinator_state",
+        "_deferred_commits",
+        "_fatal_error",
+        "_join_state",
+        "_pending",
+        "_queried",
+        "_stored",
+        "_waiting_commit_count",
+    )
+
     def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
         super().__init__(config, self.TRAITS, **setup)
         self._join_state = JoinState.INIT

@@ -34,6 +34,8 @@ class Choice(Struct, frozen=True, gc=False):
 class _Stream:
     """The choices of one (site, key), in order of use."""
 
+    __slots__ = ("_name", "_seed_key", "_words", "use")
+
     def __init__(self, seed_key: bytes, site: str, key: str) -> None:
         # The length of the site keeps ("a", "bc") and ("ab", "c") apart.
         self._name = f"{len(site)}:{site}{key}:".encode()
@@ -69,6 +71,8 @@ class Choices:
         record: Whether to keep the tape of this run; a long run with drawn latencies makes one
             entry per message.
     """
+
+    __slots__ = ("_forced", "_record", "_seed_key", "_streams", "seed", "tape")
 
     def __init__(self, seed: int, tape: Iterable[Choice] = (), *, record: bool = True) -> None:
         self.seed = seed
@@ -130,6 +134,8 @@ class ChosenIds:
     Args:
         owner: Name of the drawer, such as `broker-1`; each owner has its own stream.
     """
+
+    __slots__ = ("_choices", "_count", "_owner")
 
     def __init__(self, choices: Choices, owner: str) -> None:
         self._choices = choices
