@@ -120,11 +120,8 @@ class ToldGroup:
         if is_first:
             self.began_us = self.shown_us = leave.done_us
         if is_first or (self.reason is None and leave.asked_us <= self.shown_us):
-            self.reason, self.cause, self.left_us = (
-                RebalanceReason.MEMBER_LEFT,
-                cause,
-                leave.asked_us,
-            )
+            self.reason, self.cause = RebalanceReason.MEMBER_LEFT, cause
+            self.left_us = leave.asked_us
 
     def holder(self, instance_id: str | None) -> str | None:
         """Return the member that has an instance id; None without one."""
