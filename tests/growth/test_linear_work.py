@@ -5,8 +5,7 @@ library's own code when it is compiled. Times would need long requests, margins 
 count of Python calls sees neither `x in a_list` nor a tuple that grows piece by piece. What is
 counted is exact, so that requests of 48 items tell a square from a line.
 
-Processes of their own do it, because the library must be compiled anew for it. How long a slice of
-a long request takes is timed, at the end.
+Processes of their own do it, because the library must be compiled anew for it.
 """
 
 import json
@@ -120,66 +119,3 @@ def test_lines_are_not_taken_for_squares(source: str) -> None:
     once, twice, four_times = (work_of(source, items) for items in (50, 100, 200))
 
     assert four_times - 3 * twice + 2 * once == 0
-
-
-# -- No request, timer or path of the control surface keeps all others waiting for long --------
-# `longest_slice` asks everything of a cluster with 1,000 of everything, and names 1,000 items in
-# each request. Work that is not sliced is linear (see above), so that ten times the items take
-# ten times as long.
-
-
-BUDGET_MS = 50.0
-"""What one slice may take."""
-REVIEWED_MS = {
-    # Every filter is answered with every rule: 3,000,000 entries, whose 150 MB are copied at once.
-    "DELETE_ACLS": 160.0
-}
-"""What takes longer, or nearly so, and how long it may take. Entries go; none comes."""
-
-
-def slices(*options: str) -> dict[str, float]:
-    """The longest slices that were found, in milliseconds."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.growth.longest_slice", *options],
-        cwd=REPO,
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
-
-
-def over_budget(found: dict[str, float]) -> dict[str, float]:
-    """What took longer than it may."""
-    return {
-        name: slice_ms
-        for name, slice_ms in found.items()
-        if slice_ms > REVIEWED_MS.get(name, BUDGET_MS)
-    }
-
-
-def test_hard_expressions_are_matched_in_slices() -> None:
-    """A single heartbeat, whatever expression it subscribes by."""
-    found = slices("--only", "hard", "--size", "50")
-
-    assert len(found) > 4
-    assert over_budget(found) == {}
-
-
-@pytest.mark.parametrize("kind", ["http", "timers"])
-def test_control_surface_and_timers_keep_within_the_budget(kind: str) -> None:
-    """Every path that is read, and whatever ends by itself."""
-    found = slices("--only", kind)
-
-    assert len(found) >= 3
-    assert over_budget(found) == {}
-
-
-@pytest.mark.nightly
-def test_every_api_keeps_within_the_budget() -> None:
-    """Every array of the newest version of every API; the reviewed list only gets shorter."""
-    found = slices("--only", "apis")
-
-    assert over_budget(found) == {}
-    asked = {name for name in REVIEWED_MS if name.isupper() and " " not in name}
-    assert {name for name in asked if found[name] < BUDGET_MS / 2} == set()

@@ -1,9 +1,6 @@
 """What is offered is answered, and has a row and a test in the table of what is implemented."""
 
-import json
 import re
-from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,16 +13,10 @@ from coordinator_sim.broker.offered import offered, offered_features
 from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.api_versions import recorded_versions
-from coordinator_sim.kafka.profiles import PROFILES, profile_named
-from coordinator_sim.messages.catalogue import API_NAMES, layout_of, newest_version
+from coordinator_sim.kafka.profiles import PROFILES
+from coordinator_sim.messages.catalogue import newest_version
 from coordinator_sim.messages.codec.frames import RequestHeader
-from coordinator_sim.messages.schema import Kind, Layout, VersionField
-from coordinator_sim_conformance.field_frames import Fields, read_response_frame, request_frame
-from coordinator_sim_conformance.real_kafka.data_answers import ASKED, answered
-from coordinator_sim_conformance.real_kafka.data_questions import Versions
-from tests.abuse.beside import Hostile
-from tests.abuse.hostile_frames import fields_by, values_of
-from tests.unit.broker.fields_client import FieldsClient
+from coordinator_sim_conformance.field_frames import read_response_frame, request_frame
 from tests.unit.broker.frames_client import FramesClient
 
 REPO: Final = Path(__file__).resolve().parents[3]
@@ -107,143 +98,3 @@ def test_features_are_those_of_a_default_cluster_as_far_as_implemented() -> None
     assert "kraft.version" not in features.finalized
     assert features.finalized["group.version"] == 1
     assert offered_features(PROFILES["2.8"]).supported == {}
-
-
-# -- edge values -------------------------------------------------------------------------------
-# Requests with one field at an edge: empty names, nulls, empty and doubled lists, odd numbers.
-
-
-LATER = Instants(2_000_000, 2_000_000)
-
-
-def cluster_of(profile: str) -> Cluster:
-    """One broker with a topic of the name that requests have."""
-    cluster = Cluster(
-        ClusterSettings(profile=PROFILES[profile]),
-        endpoint=lambda broker, _: Endpoint("h", 9) if broker == 1 else None,
-    )
-    cluster.begin(NOW)
-    cluster.topics.create_spread("hostile", 2, NOW)
-    return cluster
-
-
-class Edges:
-    """Messages with usual values, and with one field after the other at an edge.
-
-    Args:
-        topic_id: Of the topic that there is.
-    """
-
-    def __init__(self, topic_id: bytes) -> None:
-        self._topic_id = topic_id
-
-    def variants(self, layout: Layout) -> Iterator[Fields]:
-        """The usual message, all strings of it empty, and one field after the other at an edge."""
-        yield self._message(layout, None, None)
-        yield fields_by(
-            layout, lambda each: "" if each.field.kind is Kind.STRING else self._usual(each)
-        )
-        for changed in fields_in(layout):
-            for edge in self._edges_of(changed):
-                yield self._message(layout, changed, edge)
-
-    def _message(self, layout: Layout, changed: VersionField | None, edge: object) -> Fields:
-        def value(each: VersionField) -> object:
-            if each is changed:
-                return edge
-            return self._usual(each) if each.layout is None else [fields_by(each.layout, value)]
-
-        return fields_by(layout, value)
-
-    def _usual(self, each: VersionField) -> object:
-        """The usual value of a field; one entry of a list."""
-        if each.layout is not None:
-            return [fields_by(each.layout, self._usual)]
-        return self._topic_id if each.field.kind is Kind.UUID else values_of(each)[0]
-
-    def _edges_of(self, each: VersionField) -> list[object]:
-        """The values of a field at an edge."""
-        found: list[object] = [None] if each.is_nullable else []
-        if each.layout is not None:
-            entry = fields_by(each.layout, self._usual)
-            return [*found, [], [entry, entry]]
-        return [*found, *values_of(each)[1:]]
-
-
-def fields_in(layout: Layout) -> Iterator[VersionField]:
-    """The fields of a message, those in its structs and lists included."""
-    for each in layout.present:
-        if each.field.kind is not Kind.STRUCT:
-            yield each
-        if each.layout is not None:
-            yield from fields_in(each.layout)
-
-
-def bugs(profile: str, api: ApiKey, versions: tuple[int, int]) -> list[str]:
-    """Why connections ended that should not have ended so, at once or when they had waited."""
-    cluster = cluster_of(profile)
-    edges = Edges(cluster.image.topics["hostile"].topic_id)
-    clients: list[tuple[Hostile, Fields]] = []
-    for version in sorted(set(versions)):
-        header = RequestHeader(api_key=api, api_version=version, correlation_id=7, client_id="edge")
-        for fields in edges.variants(layout_of(api, version, response=False)):
-            client = Hostile(cluster, len(clients) + 1)
-            client.connection.received(request_frame(header, fields), NOW)
-            clients.append((client, fields))
-    cluster.expire(LATER)
-    return [
-        f"{api.name}: {client.reason}: {fields}"[:600]
-        for client, fields in clients
-        if client.reason is not None and "met a bug" in client.reason
-    ]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_no_value_at_an_edge_is_a_bug(profile: str) -> None:
-    """Of every API in its oldest and newest version; the frames of one API meet one cluster."""
-    found = []
-    for api, versions in cluster_of(profile).versions.ranges.items():
-        found += bugs(profile, api, versions)
-    assert found == []
-
-
-# -- The questions about records, as real brokers answered them, put to ours -------------------
-# `tests/data/data_apis` is recorded by `tools.record_data_answers`.
-
-
-DATA = Path(__file__).parents[2] / "data" / "data_apis"
-RECORDED = {"4.3": "4.3.1", "3.9": "3.9.2", "0.10.2": "0.10.2.2"}
-"""For each profile the broker that was recorded."""
-OTHERS = {"4.3": (5, 13), "3.9": (5, 12), "0.10.2": (1, 2)}
-"""Versions of CreateTopics and Metadata that prepare the questions."""
-
-
-def _recorded(profile: str) -> list[list[Any]]:
-    text = (DATA / f"kafka-{RECORDED[profile]}.jsonl").read_text("utf-8")
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def _versions(profile: str, lines: list[list[Any]]) -> Versions:
-    asked: dict[ApiKey, list[int]] = defaultdict(list)
-    for api, version, *_ in lines:
-        asked[ApiKey[api]].append(version)
-    create, metadata = OTHERS[profile]
-    return {
-        **{api: (min(asked[api]), max(asked[api])) for api in ASKED if api in asked},
-        ApiKey.CREATE_TOPICS: (create, create),
-        ApiKey.METADATA: (metadata, metadata),
-    }
-
-
-@pytest.mark.parametrize("profile", RECORDED)
-def test_records_are_written_and_read_as_at_a_real_broker(profile: str) -> None:
-    """Every answer, field by field."""
-    theirs = _recorded(profile)
-    settings = ClusterSettings(profile=profile_named(profile))
-    cluster = Cluster(settings, endpoint=lambda _broker, _name: Endpoint("localhost", 9092))
-    cluster.versions.ranges = {api: (0, newest_version(api)) for api in API_NAMES}
-    lines = answered(FieldsClient(cluster), _versions(profile, theirs))
-    ours = [json.loads(line) for line in lines]
-    assert [each[:3] for each in ours] == [each[:3] for each in theirs]
-    different = [(mine, their) for mine, their in zip(ours, theirs, strict=True) if mine != their]
-    assert different == []
