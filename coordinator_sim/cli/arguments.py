@@ -137,7 +137,7 @@ def find_scenario(name_or_file: str) -> "Scenario":
     if path.suffix == ".json":
         return load_scenario(path)
     if path.is_file():
-        raise ScenarioError(f"{path}: a scenario's file ends in .json; rename it")
+        raise ScenarioError(f"{path}: a scenario's file ends in .json, a story's in .py; rename it")
     return task_scenarios().get(name_or_file) or scenario_named(name_or_file)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator_sim.cli.arguments import local_only
-from coordinator_sim.cli.lengths import parse_length
 from coordinator_sim.errors import ConfigError, needing
+from coordinator_sim.sim.scenario.lengths import parse_length
 
 if TYPE_CHECKING:
     from coordinator_sim.cli.console import PrintableConsole

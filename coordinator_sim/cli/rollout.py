@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator_sim.cli.arguments import SeedsOption, find_scenario, local_only
-from coordinator_sim.cli.lengths import length_text, parse_length
 from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.sim.scenario.lengths import length_text, parse_length
 
 if TYPE_CHECKING:
     from coordinator_sim.cli.console import PrintableConsole

@@ -19,6 +19,7 @@ from coordinator_sim.cli.own_assignors import (
     register_given,
 )
 from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate, with_switches
+from coordinator_sim.cli.story_files import load_story
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ MetricsOption = Annotated[
 
 
 ScenarioOption = Annotated[
-    str, typer.Argument(help="Catalogue name, or a scenario's .json file.", metavar="SCENARIO")
+    str,
+    typer.Argument(help="Catalogue name, a .json file, or a story's .py file.", metavar="SCENARIO"),
 ]
 SeedOption = Annotated[
     int, typer.Option(help="Seed of all chance; the same seed gives the same trace.")
@@ -191,8 +193,13 @@ def prepare(
     from coordinator_sim.sim.scenario.scenario import with_assignor, with_client, with_settings
 
     settings = arguments.parse_settings(pairs or [])
-    scenario = with_settings(arguments.find_scenario(name), settings)
     options = dict(settings)
+    story = None
+    if name.endswith(".py"):
+        scenario, story, options["story"] = load_story(Path(name))
+    else:
+        scenario = arguments.find_scenario(name)
+    scenario = with_settings(scenario, settings)
     if assignor:
         scenario = with_assignor(scenario, assignor)
         options["assignor"] = assignor
@@ -203,7 +210,11 @@ def prepare(
         scenario = msgspec.structs.replace(scenario, profile=profile)
         options["profile"] = profile
     return Simulation(
-        scenario=scenario, seed=seed, assignor=assignor_label(scenario), options=options
+        scenario=scenario,
+        seed=seed,
+        assignor=assignor_label(scenario),
+        options=options,
+        story=story,
     )
 
 

@@ -12,7 +12,6 @@ from coordinator_sim.cli.arguments import (
     parse_settings,
     parse_variety,
 )
-from coordinator_sim.cli.lengths import length_text, parse_length
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
     AssignorJavaOption,
@@ -20,6 +19,7 @@ from coordinator_sim.cli.own_assignors import (
     register_given,
 )
 from coordinator_sim.errors import ConfigError, DataError, needing
+from coordinator_sim.sim.scenario.lengths import length_text, parse_length
 
 if TYPE_CHECKING:
     from coordinator_sim.sim.scenario.happenings import RestartMember

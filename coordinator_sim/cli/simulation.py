@@ -18,6 +18,7 @@ from coordinator_sim.trace.recorder import MemoryRecorder, Recorder
 if TYPE_CHECKING:
     from coordinator_sim.sim.runner import RunResult
     from coordinator_sim.sim.scenario.scenario import Scenario
+    from coordinator_sim.sim.stories import Story
     from coordinator_sim.trace.exchange import Exchange
 
 
@@ -30,6 +31,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
         options: What the user changed, for `run.json`.
         shuffle_ties: Draw the order of simultaneous happenings instead of first in, first out.
         elide: Skip idle time.
+        story: What a Python file tells over the scenario.
     """
 
     scenario: "Scenario"
@@ -38,6 +40,7 @@ class Simulation(Struct, frozen=True, kw_only=True):
     options: dict[str, str]
     shuffle_ties: bool = False
     elide: bool = False
+    story: "Story | None" = None
 
     def trace_id(self) -> str:
         """32 hex digits of SHA-256 over scenario, seed, profile and options."""
@@ -134,6 +137,7 @@ def simulate(
             shuffle_ties=simulation.shuffle_ties,
             on_exchange=on_exchange,
             elide=simulation.elide,
+            story=simulation.story,
         )
     if on_result is not None:
         on_result(result)

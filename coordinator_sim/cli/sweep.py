@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator_sim.cli import arguments
-from coordinator_sim.cli.lengths import parse_length
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
     AssignorJavaOption,
@@ -19,6 +18,7 @@ from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.sim.scenario.lengths import parse_length
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -53,6 +53,7 @@ from coordinator_sim.coordinator.inactive import (
     shut_down,
     start_up,
 )
+from coordinator_sim.coordinator.inspection import state_of
 from coordinator_sim.coordinator.loading import begin_anew, finish_load, replay_batch, unload
 from coordinator_sim.coordinator.metrics import CoordinatorMetrics, Gauge, expire_gauge, measured
 from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
@@ -548,6 +549,10 @@ class GroupCoordinator:
     def group(self, group_id: str) -> Group | None:
         """The classic group as it is now, for inspection; None when there is none led here."""
         return self._runtime.groups.get(group_id)
+
+    def state_of(self, group_id: str) -> str | None:
+        """The state of a group of any type that is led here, by its name in the trace."""
+        return state_of(self._runtime, group_id)
 
     def tell_heartbeats(self, wanted: bool) -> None:
         """Whether results with events tell of heartbeats too, most of which change nothing."""

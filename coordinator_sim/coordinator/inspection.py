@@ -236,6 +236,22 @@ def _all_groups(runtime: Runtime) -> list[ListedGroup]:
     ]
 
 
+def state_of(runtime: Runtime, group_id: str) -> str | None:
+    """The state of a group, of one that is not classic the committed one; None if not led here."""
+    partition = runtime.partitions.get(runtime.partition_index(group_id))
+    if partition is None or partition.state is not PartitionState.ACTIVE:
+        return None
+    group = runtime.groups.get(group_id)
+    if group is not None:
+        return group.state.value
+    other = partition.group_as_of(group_id, partition.high_watermark)
+    return (
+        None
+        if other is None
+        else _listed(runtime.profile, other, partition.high_watermark).group_state
+    )
+
+
 def _listed(profile: Profile, group: AnyGroup, position: int) -> ListedGroup:
     """A group as it is listed; of one that is not classic the committed state."""
     if not isinstance(group, Group):

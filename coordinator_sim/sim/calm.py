@@ -16,15 +16,15 @@ its place in the group.
 from bisect import bisect_right
 from collections import deque
 from types import MethodType
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
+from simpy.events import Timeout
 
-from coordinator_sim.clock import Action
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.elision import Elided, owner_of
-from coordinator_sim.sim.happenings import Stage
+from coordinator_sim.sim.environment import Call, Scheduled
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.scenario.scenario import Scenario
 from coordinator_sim.sim.scenario.world import ConsumerGroupSpec
@@ -36,14 +36,6 @@ _LOOK_US: Final = 1_000_137
 """From one look to the next; not a whole millisecond, as most messages are sent at one."""
 _GRAIN_US: Final = 60_000_000
 """What is left out is a multiple of a minute: rhythms that divide it go on as if it had passed."""
-
-
-class _Scripted(NamedTuple):
-    """An action of the scenario at an instant."""
-
-    at_us: int
-    key: int
-    action: Action
 
 
 class CalmRecorder:
@@ -114,10 +106,17 @@ class Calm:
         brokers: The driver of its cluster.
         scenario: The realised scenario.
         recorder: Its instants; the world's recorder, unless that keeps nothing.
+        has_story: Whether a story is told too: when it acts is not known before.
     """
 
     def __init__(
-        self, world: World, brokers: ClusterDriver, scenario: Scenario, recorder: CalmRecorder
+        self,
+        world: World,
+        brokers: ClusterDriver,
+        scenario: Scenario,
+        recorder: CalmRecorder,
+        *,
+        has_story: bool = False,
     ) -> None:
         self._world = world
         self._brokers = brokers
@@ -133,16 +132,11 @@ class Calm:
         self._looks_at_us = _LOOK_US
         self._since_us = 0
         self._stretches = 0
-        self._reason = _refusal(scenario)
-        scripted = [
-            _Scripted(*entry)
-            for entry in world.environment.pending()
-            if isinstance(owner_of(entry[2]), Stage | Member)
-            and (type(entry[2]) is MethodType or type(owner_of(entry[2])) is Stage)
-        ]
-        withdrawn = {id(each.action) for each in scripted}
-        world.environment.withdraw(lambda action: id(action) in withdrawn)
-        self._script = deque(sorted(scripted, key=lambda each: (each.at_us, each.key)))
+        self._reason = "a story is told" if has_story else _refusal(scenario)
+        self._script = deque(
+            sorted(entry for entry in world.environment.pending() if _is_scripted(entry[3]))
+        )
+        world.environment.withdraw(_is_scripted)
 
     def elided(self) -> Elided:
         """Return what was left out so far."""
@@ -155,16 +149,17 @@ class Calm:
 
     def run_until(self, end_us: int) -> None:
         """Advance to an instant of the scenario; calm time may be left out beyond it."""
-        while self._script and self._script[0].at_us <= end_us:
-            self._live_until(self._script[0].at_us)
-            if self._script[0].at_us > self.now_us:
+        environment = self._world.environment
+        while self._script and self._script[0][0] <= end_us:
+            self._live_until(self._script[0][0])
+            if self._script[0][0] > self.now_us:
                 return
-            self._since_us = self._world.environment.now_us
-            self._script.popleft().action()
+            self._since_us = environment.now_us
+            environment.put_back(self._script.popleft())
         self._live_until(end_us)
         left_us = end_us - self.now_us
         if left_us >= 0:
-            self._world.environment.run_until(self._world.environment.now_us + left_us)
+            environment.run_until(environment.now_us + left_us)
 
     def _live_until(self, end_us: int) -> None:
         """Go on up to an instant of the scenario, but not through what is due then."""
@@ -182,7 +177,7 @@ class Calm:
     def _look(self) -> None:
         """Leave out calm time, if there is some, up to shortly before what happens next."""
         now_us = self._world.environment.now_us
-        next_us = self._script[0].at_us if self._script else self._ends_at_us
+        next_us = self._script[0][0] if self._script else self._ends_at_us
         spare_us = (next_us - self.now_us - self._calm_us) // _GRAIN_US * _GRAIN_US
         if self._reason or spare_us <= 0:
             return
@@ -213,11 +208,11 @@ class Calm:
     def _are_at_ease(self) -> bool:
         """Whether every process is a stable member, and every member has a process."""
         consumers: set[ConsumerProcess] = set()
-        for _, _, action in self._world.environment.pending():
-            owner = owner_of(action)
+        for *_, event in self._world.environment.pending():
+            owner = owner_of(event)
             if type(owner) is ConsumerProcess:
                 consumers.add(owner)
-            elif type(owner) is Member and type(action) is MethodType:
+            elif type(owner) is Member and _is_scripted(event):
                 return False  # it is to be started
         living = [each for each in consumers if each.is_alive]
         if not all(each.is_at_ease for each in living):
@@ -232,6 +227,13 @@ class Calm:
             if (sessions := broker.coordinator.idle_sessions()) is not None
         ]
         return set().union(*known) == members
+
+
+def _is_scripted(event: Scheduled) -> bool:
+    """Whether an event is one of the scenario's own: a happening, or the start of a member."""
+    if type(event) is not Call:
+        return isinstance(event, Timeout)
+    return type(owner_of(event)) is Member and type(event.action) is MethodType
 
 
 def _refusal(scenario: Scenario) -> str:

@@ -32,6 +32,7 @@ from coordinator_sim.messages.embedded.consumer_protocol import encode_assignmen
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 from coordinator_sim.sim.client_process import ClientProcess
 from coordinator_sim.sim.consumer_settings import client_settings, is_new
+from coordinator_sim.sim.environment import Call, Scheduled
 from coordinator_sim.sim.idle_rhythm import IdleRhythm, Landing
 from coordinator_sim.sim.processing import (
     Pace,
@@ -455,8 +456,9 @@ class ConsumerProcess(ClientProcess):
         """The group and the member id that it has now."""
         return self._group_id, self._consumer.member_id
 
-    def ends_processing(self, action: Action) -> bool:
-        """Whether a pending call of the clock is the end of this application's processing."""
+    def ends_processing(self, event: Scheduled) -> bool:
+        """Whether a pending event is the end of this application's processing."""
+        action = event.action if type(event) is Call else None
         inner = action.args[0] if isinstance(action, partial) else None
         return isinstance(inner, partial) and inner.args == (self._processed,)
 

@@ -27,6 +27,7 @@ from coordinator_sim.clock import Action
 from coordinator_sim.coordinator.idle import MemberOf, SkippedBeat
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.consumers import ConsumerProcess
+from coordinator_sim.sim.environment import Call, Entry, Scheduled
 from coordinator_sim.sim.idle_rhythm import IdleRhythm, Landing
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, TraceEvent
@@ -198,24 +199,24 @@ class Elision:
     def _idle_consumers(self) -> tuple[int, list[_Idle]]:
         """Return when anything but idle consumers and brokers goes on, and these consumers."""
         horizon_us = self._ends_at_us
-        entries: dict[ConsumerProcess, list[tuple[int, int, Action]]] = {}
+        entries: dict[ConsumerProcess, list[Entry]] = {}
         for entry in self._world.environment.pending():
-            owner = owner_of(entry[2])
+            owner = owner_of(entry[3])
             if type(owner) is ConsumerProcess:
                 entries.setdefault(owner, []).append(entry)
             elif owner is not self._brokers:
                 horizon_us = min(horizon_us, entry[0])
         idle: list[_Idle] = []
         for process, own in entries.items():
-            processed = [entry for entry in own if process.ends_processing(entry[2])]
+            processed = [entry for entry in own if process.ends_processing(entry[3])]
             rhythm = process.idle_rhythm(processed[0][0] if processed else None)
             if rhythm is None or not rhythm.is_steady():
                 raise _Busy("a consumer processes, commits, rebalances or is disturbed")
             if rhythm.phases.refreshed_ms <= self._image_changed_ms:
                 raise _Busy("a consumer has not seen the newest metadata")
             beat_us = rhythm.phases.heartbeat_due_ms * US_PER_MS
-            beats = [key for at_us, key, _ in own if at_us == beat_us]
-            polled_key = min(processed or own)[1]
+            beats = [key for at_us, _, key, _ in own if at_us == beat_us]
+            polled_key = min(processed or own)[2]
             idle.append(_Idle(process, rhythm, polled_key, min(beats, default=polled_key)))
         return horizon_us, idle
 
@@ -253,7 +254,7 @@ class Elision:
 
     def _take_out(self, idle: Iterable[_Idle]) -> None:
         processes = {id(each.process) for each in idle}
-        self._world.environment.withdraw(lambda action: id(owner_of(action)) in processes)
+        self._world.environment.withdraw(lambda event: id(owner_of(event)) in processes)
 
     def _go_on(self, landings: list[tuple[_Idle, Landing]]) -> None:
         """Have the consumers ask for their calls when they would have, and in that order."""
@@ -333,7 +334,8 @@ def _landings(idle: list[_Idle], earliest_us: int, horizon_us: int) -> list[tupl
     return found
 
 
-def owner_of(action: Action) -> object:
-    """Return the object whose method a call of the clock is; None for a plain function."""
+def owner_of(event: Scheduled) -> object:
+    """Return the object whose method an event calls; None for a function, or simpy's events."""
+    action = event.action if type(event) is Call else None
     method = action.func if isinstance(action, partial) else action
     return getattr(method, "__self__", None)

@@ -1,113 +1,124 @@
-"""The simulation's kernel: simpy's environment with an integer clock and cheap callbacks.
+"""The simulation's kernel: simpy's environment with a clock of whole microseconds.
 
-Timers and deliveries are plain callbacks in simpy's own queue; simpy's events and processes work
-beside them. Simultaneous callbacks are ordered by a tie key: first in, first out, unless ties are
-shuffled by choice.
+Clock, queue and `step` are simpy's own. Timers and deliveries are events that call one action, and
+cost less than simpy's events and processes, which run beside them in the same order: by instant,
+by priority, first in first out. A run may draw the priority of simultaneous events instead.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from heapq import heapify, heappop, heappush
-from itertools import count
-from typing import Any, Final, cast
+from copy import copy
+from heapq import heapify, heappush
+from operator import methodcaller
+from typing import Any, ClassVar, Final, Never
 
 import simpy
-from simpy.core import EmptySchedule
-from simpy.events import NORMAL, URGENT, Event, EventPriority
+from msgspec import Struct
+from simpy.events import NORMAL, Event, EventPriority
 
 from coordinator_sim.clock import Action
 from coordinator_sim.sim.scenario.choices import Choices
 
-_RANK: Final = 1 << 60
-"""Weight of a rank in the tie key, above every counter that a run can reach."""
 _TIE_RANKS: Final = 8
-"""Ranks that shuffled ties draw from: enough to reorder a handful of simultaneous callbacks."""
+"""Priorities that shuffled ties draw from: enough to reorder a handful of simultaneous events."""
+_LAST: Final = NORMAL + _TIE_RANKS
+"""Priority behind every event of the same instant."""
+_CALL_ACTION: Final = (methodcaller("action"),)
 
-_Entry = tuple[int, int, Action]
-"""Instant, tie key (rank and counter), callback. The key is unique, so callbacks never compare."""
+
+class Call(Struct):
+    """An event of simpy's queue that calls an action, and that no process can wait for."""
+
+    action: Action
+    callbacks: tuple[Callable[[Any], None], ...] | None = _CALL_ACTION
+    _ok: ClassVar[bool] = True  # simpy reads it: the event has not failed
+
+
+Scheduled = Event | Call
+Entry = tuple[int, int, int, Scheduled]
+"""An event of the queue: instant, priority, number in order of scheduling, event."""
 
 
 class Environment(simpy.Environment):
     """Virtual time in whole microseconds, from 0.
 
     Args:
-        tie_choices: Source of the ranks of simultaneous callbacks; None keeps them first in, first
-            out, and draws nothing.
+        tie_choices: Source of the priorities of simultaneous events; None keeps them first in,
+            first out, and draws nothing.
+
+    Attributes:
+        now_us: The present instant in microseconds; another name of what simpy calls `now`.
     """
+
+    __slots__ = ("_now",)
+    now_us: int
 
     def __init__(self, tie_choices: Choices | None = None) -> None:
         super().__init__(initial_time=0)
-        self._heap: list[_Entry] = []
-        self._queue = cast("Any", self._heap)  # simpy looks at the times alone
-        self._next_count = count().__next__
+        self._calls: list[Entry] = self._queue  # type: ignore[assignment] # for simpy: events
         self._tie_choices = tie_choices
-        self.now_us = 0
-        """The present instant in microseconds."""
-        self.fired_count = 0
-        """Callbacks fired by `run_until` so far."""
-
-    @property
-    def now(self) -> int:
-        """The present instant in microseconds, under simpy's name."""
-        return self.now_us
 
     def call_at(self, at_us: int, action: Action) -> None:
         """Call the action at the instant, which must not have passed."""
-        key = self._next_count()
+        priority: int = NORMAL
         if self._tie_choices is not None:
-            key += self._tie_choices.choose("tie", "", _TIE_RANKS) * _RANK
-        heappush(self._heap, (at_us, key, action))
+            priority = self._drawn_priority(self._tie_choices)
+        heappush(self._calls, (at_us, priority, next(self._eid), Call(action)))
 
-    def pending(self) -> Sequence[tuple[int, int, Action]]:
-        """Return what is to be called: instant, tie key and action, in no order."""
-        return self._heap
+    def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
+        """Fire a simpy event after `delay` microseconds; simpy's own classes ask for it."""
+        drawn: int = priority
+        if priority == NORMAL and self._tie_choices is not None:
+            drawn = self._drawn_priority(self._tie_choices)
+        heappush(self._calls, (self.now_us + int(delay), drawn, next(self._eid), event))
 
-    def withdraw(self, is_withdrawn: Callable[[Action], bool]) -> None:
-        """Do not call these actions any more."""
-        self._heap[:] = [entry for entry in self._heap if not is_withdrawn(entry[2])]
-        heapify(self._heap)
+    @property
+    def scheduled_count(self) -> int:
+        """Number of events scheduled so far: timers, deliveries, happenings."""
+        return next(copy(self._eid))
+
+    def pending(self) -> Sequence[Entry]:
+        """Return the events to come, in no order."""
+        return self._calls
+
+    def withdraw(self, is_withdrawn: Callable[[Scheduled], bool]) -> None:
+        """Do not fire these events any more."""
+        self._calls[:] = [entry for entry in self._calls if not is_withdrawn(entry[3])]
+        heapify(self._calls)
+
+    def put_back(self, entry: Entry) -> None:
+        """Fire a withdrawn event now, in its place among the events of this instant."""
+        heappush(self._calls, (self.now_us, *entry[1:]))
 
     @property
     def shuffles_ties(self) -> bool:
-        """Whether simultaneous callbacks are put in an order that is drawn."""
+        """Whether simultaneous events are put in an order that is drawn."""
         return self._tie_choices is not None
 
-    def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
-        """Fire a simpy event after `delay` microseconds, for simpy's own classes."""
-        key = self._next_count() - (_RANK if priority == URGENT else 0)
-        fire: Action = partial(_fire, event)
-        heappush(self._heap, (self.now_us + int(delay), key, fire))
-
-    def step(self) -> None:
-        """Fire the next callback.
-
-        Raises:
-            EmptySchedule: the queue is empty.
-        """
-        if not self._heap:
-            raise EmptySchedule
-        at_us, _, action = heappop(self._heap)
-        self.now_us = at_us
-        action()
-
     def run_until(self, end_us: int) -> None:
-        """Fire everything due up to and including `end_us`, and set the clock to it."""
-        heap = self._heap
-        pop = heappop
-        fired = 0
-        while heap and heap[0][0] <= end_us:
-            at_us, _, action = pop(heap)
-            self.now_us = at_us
-            fired += 1
-            action()
-        self.fired_count += fired
-        self.now_us = max(self.now_us, end_us)
+        """Fire everything due up to and including `end_us`, and set the clock to it.
+
+        What an event raises ends the simulation: it cannot be continued.
+        """
+        if end_us < self.now_us:
+            return
+        heappush(self._calls, (end_us, _LAST, next(self._eid), Call(_reach_end)))
+        try:
+            while True:
+                self.step()
+        except _EndReached:
+            return
+
+    def _drawn_priority(self, choices: Choices) -> int:
+        return NORMAL + choices.choose("tie", "", _TIE_RANKS)
 
 
-def _fire(event: Event) -> None:
-    """Run a simpy event's callbacks; an unhandled failure ends the simulation."""
-    callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment] # simpy's mark
-    for callback in callbacks:
-        callback(event)
-    if not event.ok and not event.defused:
-        raise cast("BaseException", event.value)
+# simpy keeps the present in `_now`, here a slot: a second name for it costs no call.
+Environment.now_us = vars(Environment)["_now"]
+
+
+class _EndReached(Exception):
+    """The last event of a run."""
+
+
+def _reach_end() -> Never:
+    raise _EndReached

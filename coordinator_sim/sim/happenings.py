@@ -5,7 +5,9 @@ from functools import partial
 from typing import assert_never
 
 import msgspec
+from simpy.events import ProcessGenerator, Timeout
 
+from coordinator_sim.clock import Action
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.connect_cluster import ConnectCluster
@@ -49,16 +51,20 @@ class Stage:
 
     def schedule(self, happening: happenings.Happening) -> None:
         """Schedule a happening at its instant."""
-        at_us = happening.at_ms * US_PER_MS
-        self._world.environment.call_at(at_us, partial(self._happen, happening))
+        self._in(happening.at_ms, partial(self.happen, happening))
 
     def schedule_task(self, task: TaskWindow) -> None:
         """Schedule what the trace says of a task: when it runs, and when it is done."""
         for at_ms, what in ((task.start_ms, "TaskRunning"), (task.end_ms, "TaskDone")):
-            record = partial(self._world.record_fault, what, task=task.id, kind=task.kind)
-            self._world.environment.call_at(at_ms * US_PER_MS, record)
+            self._in(at_ms, partial(self._world.record_fault, what, task=task.id, kind=task.kind))
 
-    def _happen(self, happening: happenings.Happening) -> None:
+    def _in(self, delay_ms: int, action: Action) -> None:
+        """Call the action in a process, so many milliseconds from now."""
+        environment = self._world.environment
+        environment.process(_after(environment.timeout(delay_ms * US_PER_MS), action))
+
+    def happen(self, happening: happenings.Happening) -> None:
+        """Carry out a happening now, whatever its instant; a window of time ends by itself."""
         fields = msgspec.structs.asdict(happening)
         attrs = {
             name: _text(value)
@@ -142,8 +148,7 @@ class Stage:
         match happening:
             case scripted.PartitionNetwork(member=member, broker=broker, for_ms=for_ms):
                 self._world.network.cut(member, broker)
-                heal_us = self._world.environment.now_us + for_ms * US_PER_MS
-                self._world.environment.call_at(heal_us, partial(self._heal, member, broker))
+                self._in(for_ms, partial(self._heal, member, broker))
             case scripted.DegradeNetwork():
                 self._degrade(happening)
             case scripted.MoveCoordinator(to_broker=to_broker):
@@ -166,8 +171,7 @@ class Stage:
     def _degrade(self, happening: scripted.DegradeNetwork) -> None:
         end: End = happening.member or happening.broker or 0
         self._world.network.degrade(end, happening.latency_ms)
-        end_us = self._world.environment.now_us + happening.for_ms * US_PER_MS
-        self._world.environment.call_at(end_us, partial(self._restore, end, happening.latency_ms))
+        self._in(happening.for_ms, partial(self._restore, end, happening.latency_ms))
 
     def _restore(self, end: End, latency_ms: int) -> None:
         self._world.record_fault("NetworkRestored", end=str(end))
@@ -197,6 +201,11 @@ class Stage:
                 admin.set_connector(happening.connector, happening.tasks)
             case _:
                 assert_never(happening)
+
+
+def _after(due: Timeout, action: Action) -> ProcessGenerator:
+    yield due
+    action()
 
 
 def _text(value: object) -> str:

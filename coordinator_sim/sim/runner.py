@@ -40,6 +40,7 @@ from coordinator_sim.sim.scenario.world import (
     with_member_settings,
     with_new_configuration,
 )
+from coordinator_sim.sim.stories import GroupWatch, Story, StoryWorld
 from coordinator_sim.sim.task_runs import ClusterWork
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.workers import WorkerProcess
@@ -95,7 +96,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
     Args:
         end_us: Virtual time at its end, in microseconds.
-        fired_count: Callbacks fired: timers, deliveries and happenings.
+        scheduled_count: Events of the clock: timers, deliveries and happenings.
         tape: The choices made, in order, if they were kept; replay them with `tape=`.
         offsets_log: The batches of `__consumer_offsets`, by partition, each in log order.
         metrics: Metrics of every living broker's coordinator, by broker id.
@@ -103,7 +104,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
     """
 
     end_us: int
-    fired_count: int
+    scheduled_count: int
     tape: tuple[Choice, ...]
     offsets_log: tuple[LogBatch, ...] = ()
     metrics: dict[int, CoordinatorMetrics] = field(default_factory=dict)
@@ -122,6 +123,7 @@ class Simulation:
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
         on_exchange: Told each request of groups when it is answered; None tells nobody.
         elide: Skip idle time, see `elision`.
+        story: Further happenings, told by a simpy process; see `stories`.
 
     Attributes:
         world: What all drivers share, for whoever adds one.
@@ -140,15 +142,18 @@ class Simulation:
         shuffle_ties: bool = False,
         on_exchange: Callable[[Exchange], None] | None = None,
         elide: bool = False,
+        story: Story | None = None,
     ) -> None:
         self._choices = Choices(seed, tape or (), record=tape is not None)
         self._scenario = scenario = realised(scenario, self._choices)
         self._environment = Environment(self._choices if shuffle_ties else None)
         network = Network(self._environment, scenario.network.latency, self._choices)
-        tracing = not isinstance(recorder, NullRecorder)
+        tracing = story is not None or not isinstance(recorder, NullRecorder)
         leaves_calm_out = scenario.variety is not None and scenario.variety.calm_ms > 0
         if leaves_calm_out:
             recorder = retimed = CalmRecorder(recorder)
+        if story is not None:
+            recorder = watch = GroupWatch(recorder)
         trace = _core_trace(self._environment, recorder) if tracing else None
         cluster = _cluster(scenario, self._choices, trace)
         self._cluster = cluster
@@ -174,14 +179,16 @@ class Simulation:
         brokers.on_exchange = on_exchange
         for topic in scenario.topics:
             brokers.create_topic(topic.name, topic.partitions)
-        self._populate(world, brokers)
+        stage = self._populate(world, brokers)
+        if story is not None:
+            self._environment.process(story(StoryWorld(world, scenario, stage, watch)))
         self._elision: Elision | Calm | None = None
         if leaves_calm_out:
-            self._elision = Calm(world, brokers, scenario, retimed)
+            self._elision = Calm(world, brokers, scenario, retimed, has_story=story is not None)
         elif elide:
             self._elision = Elision(world, brokers, scenario.duration_ms * US_PER_MS)
 
-    def _populate(self, world: World, brokers: ClusterDriver) -> None:
+    def _populate(self, world: World, brokers: ClusterDriver) -> Stage:
         connect = {
             group.group_id: ConnectCluster(world, group)
             for group in self._scenario.groups
@@ -201,6 +208,7 @@ class Simulation:
             stage.schedule(happening)
         if self._scenario.variety is not None:
             schedule_collections(world, self._scenario.variety, members)
+        return stage
 
     @property
     def now_us(self) -> int:
@@ -224,7 +232,7 @@ class Simulation:
         """Return the result of the run so far."""
         return RunResult(
             end_us=self.now_us,
-            fired_count=self._environment.fired_count,
+            scheduled_count=self._environment.scheduled_count,
             tape=tuple(self._choices.tape),
             offsets_log=tuple(
                 batch
@@ -249,6 +257,7 @@ def run_scenario(  # noqa: PLR0913 - a scenario, and how it is run, by keyword
     shuffle_ties: bool = False,
     on_exchange: Callable[[Exchange], None] | None = None,
     elide: bool = False,
+    story: Story | None = None,
 ) -> RunResult:
     """Run a scenario in virtual time, from its first microsecond to its last.
 
@@ -264,6 +273,7 @@ def run_scenario(  # noqa: PLR0913 - a scenario, and how it is run, by keyword
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
         on_exchange: Told each request of groups when it is answered; None tells nobody.
         elide: Skip idle time, see `elision`; the trace lacks heartbeats, and nothing else.
+        story: Further happenings, told by a simpy process; see `stories`.
 
     Raises:
         ConfigError: the profile is unknown, or a client refuses its settings.
@@ -276,6 +286,7 @@ def run_scenario(  # noqa: PLR0913 - a scenario, and how it is run, by keyword
         shuffle_ties=shuffle_ties,
         on_exchange=on_exchange,
         elide=elide,
+        story=story,
     )
     end_us = scenario.duration_ms * US_PER_MS
     if progress is None:
