@@ -11,6 +11,8 @@ from typing import Final
 class ApiKey(IntEnum):
     """The number of an API in a request header."""
 
+    __hash__ = int.__hash__  # Each request is looked up by it; an enumeration's is a call.
+
     PRODUCE = 0
     FETCH = 1
     LIST_OFFSETS = 2

@@ -497,7 +497,8 @@ class ClusterDriver(Alarmed):
     def _go_on(self, now: Instants) -> None:
         """Work on what waited for answers, then arm the alarm if a deadline may be earlier."""
         cluster = self.cluster
-        cluster.go_on(now)
+        if cluster.jobs.unmuted:
+            cluster.go_on(now)
         if self._has_long_work:
             self._work_to_the_end(now)
         if cluster.scheduler.has_moved:

@@ -21,7 +21,6 @@ Choice 0 is the smallest latency of a law.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Final, Protocol, assert_never
 
 from msgspec import Struct
@@ -33,7 +32,7 @@ from coordinator_sim.sim.degradation import Degradations, End
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.meddling import Meddling
 from coordinator_sim.sim.scenario.choices import Choices
-from coordinator_sim.sim.scenario.quantiles import drawn
+from coordinator_sim.sim.scenario.quantiles import drawer
 from coordinator_sim.sim.scenario.world import (
     ConstantLatency,
     LatencyLaw,
@@ -41,23 +40,20 @@ from coordinator_sim.sim.scenario.world import (
     UniformLatency,
 )
 
-DrawLatency = Callable[[str], int]
+DrawLatency = Callable[[], int]
 """Returns the one-way latency in microseconds of the next message in a direction."""
 
 
-def drawn_latency(law: LatencyLaw, choices: Choices) -> DrawLatency:
-    """Return a function that draws latencies of the law from the choices of a run.
-
-    A constant law draws nothing, whatever its name.
-    """
+def latency_drawer(law: LatencyLaw, choices: Choices, direction: str) -> DrawLatency:
+    """Return a function that draws latencies of the law for a direction; constant draws nothing."""
     match law:
         case ConstantLatency(us=us):
-            return lambda _direction: us
+            return lambda: us
         case UniformLatency(low_us=low_us, high_us=high_us):
-            options = high_us - low_us + 1
-            return lambda direction: low_us + choices.choose("latency", direction, options)
+            choose = choices.drawer("latency", direction, high_us - low_us + 1)
+            return lambda: low_us + choose()
         case TableLatency(quantiles_us=quantiles):
-            return lambda direction: drawn(quantiles, choices, "latency", direction)
+            return drawer(quantiles, choices, "latency", direction)
         case _:
             assert_never(law)
 
@@ -192,8 +188,8 @@ class Connection:
         """Send from now on as late as the network's laws and degradations want it."""
         network, degradations = self._network, self._network.degradations
         up, down = f"{self.member}>{self.broker_id}", f"{self.broker_id}>{self.member}"
-        self._draw_up_us = partial(network.latency_us, self.host, up)
-        self._draw_down_us = partial(network.latency_us, self.broker_id, down)
+        self._draw_up_us = network.drawer(self.host, up)
+        self._draw_down_us = network.drawer(self.broker_id, down)
         constant_us = network.constant_us
         self._constant_up_us = None if degradations.is_late(self.host) else constant_us
         self._constant_down_us = None if degradations.is_late(self.broker_id) else constant_us
@@ -314,7 +310,8 @@ class Network:
     def __init__(self, environment: Environment, law: LatencyLaw, choices: Choices) -> None:
         self.environment = environment
         self.constant_us = law.us if isinstance(law, ConstantLatency) else None
-        self._draw_us = drawn_latency(law, choices)
+        self._law = law
+        self._choices = choices
         self.degradations = Degradations(choices)
         """Ends that send late; changed by `degrade` and `restore` alone."""
         self._servers: dict[int, ServerEnd] = {}
@@ -384,10 +381,14 @@ class Network:
 
     def latency_us(self, sender: End, direction: str) -> int:
         """Draw the latency of the next message of a sender in a direction."""
-        latency_us = self._draw_us(direction)
-        if self.degradations.is_late(sender):
-            latency_us += self.degradations.delay_us(sender, direction)
-        return latency_us
+        return self.drawer(sender, direction)()
+
+    def drawer(self, sender: End, direction: str) -> DrawLatency:
+        """Return what draws a sender's latencies in a direction, until a degradation changes."""
+        draw_us = latency_drawer(self._law, self._choices, direction)
+        if not self.degradations.is_late(sender):
+            return draw_us
+        return lambda: draw_us() + self.degradations.delay_us(sender, direction)
 
     def degrade(self, end: End, latency_ms: int) -> None:
         """Delay everything that a member's machine or a broker sends from now on."""

@@ -6,7 +6,8 @@ Choice 0 is always the neutral one: the smallest latency, no fault, first in fir
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from hashlib import blake2b
 from typing import Final
 
@@ -95,9 +96,7 @@ class Choices:
         """
         if not 0 < options <= _MAX_OPTIONS:
             raise ScenarioError(f"{options} options at site {site!r}: must be from 1 to 2^61")
-        stream = self._streams.get((site, key))
-        if stream is None:
-            stream = self._streams[site, key] = _Stream(self._seed_key, site, key)
+        stream = self._stream(site, key)
         use = stream.use
         chosen = stream.next_word() % options
         if self._forced:
@@ -111,6 +110,13 @@ class Choices:
             self.tape.append(Choice(site, key, use, options, chosen))
         return chosen
 
+    def drawer(self, site: str, key: str, options: int) -> Callable[[], int]:
+        """Return a function that calls `choose` for these, cheaper where no tape is kept."""
+        if self.is_taped or not 0 < options <= _MAX_OPTIONS:
+            return partial(self.choose, site, key, options)
+        next_word = self._stream(site, key).next_word
+        return lambda: next_word() % options
+
     @property
     def is_taped(self) -> bool:
         """Whether choices are kept, or taken from a tape: then none can be skipped."""
@@ -118,10 +124,13 @@ class Choices:
 
     def skip(self, site: str, key: str, count: int) -> None:
         """Use up so many choices of a site and key whose values nobody needs."""
+        self._stream(site, key).skip(count)
+
+    def _stream(self, site: str, key: str) -> _Stream:
         stream = self._streams.get((site, key))
         if stream is None:
             stream = self._streams[site, key] = _Stream(self._seed_key, site, key)
-        stream.skip(count)
+        return stream
 
     def draw(self, site: str, key: str, n: int) -> int:
         """Call `choose` under the name that client ports use."""
