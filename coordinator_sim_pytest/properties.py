@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario, scenario_to_json
+from coordinator_sim.sim.stories import Story
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_conformance.checkers import Report, check_all, slice_lines
@@ -58,7 +59,11 @@ class SimulatedRun(Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def simulated(
-    scenario: Scenario, *, seed: int = 0, directory: Path | None = None
+    scenario: Scenario,
+    *,
+    seed: int = 0,
+    directory: Path | None = None,
+    story: Story | None = None,
 ) -> Iterator[SimulatedRun]:
     """Run a scenario and calm after it, check the invariants, and give the run to the block.
 
@@ -69,6 +74,7 @@ def simulated(
         scenario: Scenario to run, drawn or one's own.
         seed: Seed of its choices.
         directory: Folder for the file of a failed scenario; `out/failed` by default.
+        story: Further happenings, told by a simpy process; a failed scenario's file lacks them.
 
     Raises:
         AssertionError: an invariant is broken.
@@ -79,7 +85,7 @@ def simulated(
     folder = FAILED if directory is None else directory
     recorder = MemoryRecorder()
     try:
-        run_scenario(lasting, seed=seed, recorder=recorder)
+        run_scenario(lasting, seed=seed, recorder=recorder, story=story)
         report = check_all(recorder.events, circumstances_of(lasting))
         run = SimulatedRun(scenario=lasting, seed=seed, events=recorder.events, report=report)
         judge(run)
