@@ -8,21 +8,26 @@ from typing import Final
 
 from msgspec import structs
 
+from coordinator_sim.sim.consumers import MAX_POLL_RECORDS
 from coordinator_sim.sim.degradation import longest_delay_ms
+from coordinator_sim.sim.processing import longest_busy_us
 from coordinator_sim.sim.scenario import (
     ConnectGroupSpec,
     ConstantLatency,
     ConsumerGroupSpec,
+    ConsumerSpec,
     DegradeNetwork,
     DelayResponse,
     GroupSpec,
     LagConfigTopic,
     PauseBroker,
     PauseMember,
+    PerPoll,
     ReorderResponses,
     RestartMember,
     Scenario,
     SetClock,
+    SlowDownstream,
     SlowPoll,
     StartMember,
     UniformLatency,
@@ -71,9 +76,9 @@ def calm_from_ms(scenario: Scenario) -> int:
     added to the end of the last happening.
 
     A world with a variety is never calm: garbage collections go on to its end, so its groups need
-    not come to rest.
+    not come to rest. Nor do groups that meet poison records.
     """
-    if scenario.variety is not None:
+    if scenario.variety is not None or any(topic.poison for topic in scenario.topics):
         return scenario.duration_ms
     queued_ms = 0
     for happening in scenario.happenings:
@@ -95,8 +100,17 @@ def calm_from_ms(scenario: Scenario) -> int:
                 queued_ms += _CONNECT_UNSYNC_MS
             case _:
                 pass
+    slow = [each.percent for each in scenario.happenings if isinstance(each, SlowDownstream)]
+    queued_ms += _longest_poll_ms(scenario) * sum(slow) // 100
     last_ms = max((end_of(happening) for happening in scenario.happenings), default=0)
     return max(scenario.calm_from_ms(), last_ms) + queued_ms
+
+
+def _longest_poll_ms(scenario: Scenario) -> int:
+    """Return the longest time that a consumer may take for one poll's records."""
+    consumers = [one for one in scenario.members() if isinstance(one, ConsumerSpec)]
+    laws = [one.processing or PerPoll(one.processing_ms) for one in consumers]
+    return max((longest_busy_us(law, MAX_POLL_RECORDS) for law in laws), default=0) // 1_000 + 1
 
 
 def with_calm(scenario: Scenario) -> Scenario:

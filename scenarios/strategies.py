@@ -26,6 +26,7 @@ from typing import Final, NamedTuple, get_args
 
 import msgspec
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS, KAFKA_ASSIGNORS, own_assignors
 from coordinator_sim.errors import ConfigError
@@ -33,16 +34,19 @@ from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.sim.scenario import (
     AddConnector,
     AddPartitions,
+    BurstLoad,
     ChangeSubscription,
     ChangeTaskCount,
     ConnectGroupSpec,
     ConstantLatency,
+    ConstantLoad,
     ConsumerGroupSpec,
     ConsumerSpec,
     CrashBroker,
     CrashMember,
     DegradeNetwork,
     DelayResponse,
+    DiurnalLoad,
     DropResponse,
     DuplicateResponse,
     FailOffsetsReads,
@@ -50,17 +54,20 @@ from coordinator_sim.sim.scenario import (
     GroupSpec,
     Happening,
     LagConfigTopic,
+    Load,
     MoveCoordinator,
     NetworkSpec,
     PartitionNetwork,
     PauseBroker,
     PauseMember,
+    RecordedLoad,
     RemoveConnector,
     ReorderResponses,
     RestartMember,
     RestRequest,
     Scenario,
     SetClock,
+    SlowDownstream,
     SlowPoll,
     StartMember,
     StopMember,
@@ -68,6 +75,7 @@ from coordinator_sim.sim.scenario import (
     TopicSpec,
     UniformLatency,
     WorkerSpec,
+    ZipfKeys,
     members_of,
 )
 from coordinator_sim.sim.scenario.scenario import with_settings
@@ -295,7 +303,16 @@ def _consumer_happenings(group: ConsumerGroupSpec, topics: Sequence[TopicSpec]) 
             _drawn(
                 AddPartitions, at_ms=instants(), topic=st.just(topics[0].name), to=st.just(grown)
             )
-        ]
+        ],
+        "SlowDownstream": [
+            _drawn(
+                SlowDownstream,
+                at_ms=instants(),
+                group_id=st.just(group.group_id),
+                percent=st.sampled_from((200, 1_000)),
+                for_ms=_durations(100, 30_000),
+            )
+        ],
     }
     if group.topics:
         subscriptions = st.lists(st.sampled_from(group.topics), min_size=1, unique=True)
@@ -646,10 +663,38 @@ def _bounds(members: Count | None) -> tuple[int, int]:
 
 
 @st.composite
+def loads(draw: st.DrawFn) -> Load:
+    """What producers write in a minute or so: evenly, by a curve, in bursts, or as recorded."""
+    low, high = draw(st.sampled_from((0, 7, 100))), draw(st.sampled_from((1, 40, 2_000)))
+    kinds: tuple[Load, ...] = (
+        ConstantLoad(total_per_s=high),
+        DiurnalLoad(
+            base_total_per_s=low, peak_total_per_s=low + high, peak_at_ms=20_000, period_ms=60_000
+        ),
+        BurstLoad(
+            base_total_per_s=low,
+            burst_total_per_s=high,
+            for_ms=draw(st.integers(1, 5_000)),
+            every_ms=draw(st.integers(5_000, 40_000)),
+            first_at_ms=draw(st.integers(0, 40_000)),
+        ),
+        RecordedLoad(points=((draw(st.integers(0, 9)), low), (10, high)), repeats=low == 0),
+    )
+    return draw(st.sampled_from(kinds))
+
+
+@st.composite
 def topics(draw: st.DrawFn) -> tuple[TopicSpec, ...]:
-    """One or two topics of up to eight partitions."""
+    """One or two topics of up to eight partitions, some with a load and keys that share it."""
     names = TOPICS[: draw(st.integers(1, len(TOPICS)))]
-    return tuple(TopicSpec(name=name, partitions=draw(st.integers(1, 8))) for name in names)
+    found: list[TopicSpec] = []
+    for name in names:
+        topic = TopicSpec(name=name, partitions=draw(st.integers(1, 8)))
+        if draw(st.booleans()):
+            keys = draw(st.sampled_from((UNSET, ZipfKeys(), ZipfKeys(exponent_percent=30))))
+            topic = msgspec.structs.replace(topic, load=draw(loads()), keys=keys)
+        found.append(topic)
+    return tuple(found)
 
 
 def _drawn_topics(draw: st.DrawFn, wishes: _Wishes) -> tuple[TopicSpec, ...]:
@@ -742,6 +787,7 @@ __all__ = [
     "connect_scenarios",
     "consumer_scenarios",
     "faults_on",
+    "loads",
     "scenarios",
     "topics",
 ]

@@ -33,6 +33,24 @@ def slow_consumer_leaves_by_itself_and_comes_back(seen: Seen) -> None:
     seen.expect("failed", seen.of(Event.MEMBER_FAILED), [])
 
 
+@shows("poison-record")
+def poison_record_goes_round_the_group(seen: Seen) -> None:
+    """Each owner in turn leaves within the record, which none of them can commit."""
+    leaves = seen.of(Event.LEAVE_REQ)
+    reasons = {event.client_reason for event in leaves}
+    seen.expect("reasons to leave", reasons, {POLL_TIMEOUT})
+    first = {seen.name_of(event) for event in leaves[:3]}
+    seen.expect("first to leave", first, {"consumer-1", "consumer-2", "consumer-3"})
+    committed = [
+        (entry.partition, entry.offset)
+        for event in seen.of(Event.OFFSET_COMMIT)
+        for entry in event.offsets
+        if event.error_code is ErrorCode.NONE
+    ]
+    beyond = [each for each in committed if (2, 700) < each < (3, 0)]
+    seen.expect("commits of orders-2 beyond the record", beyond, [])
+
+
 @shows("poll-timeout-loop")
 def slow_pollers_keep_the_group_rebalancing(seen: Seen) -> None:
     """Each of nine slow polls costs two rebalances: one to leave, one to come back."""

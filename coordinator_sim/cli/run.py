@@ -18,7 +18,13 @@ from coordinator_sim.cli.own_assignors import (
     AssignorProcessOption,
     register_given,
 )
-from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate, with_switches
+from coordinator_sim.cli.simulation import (
+    Simulation,
+    assignor_label,
+    simulate,
+    with_objective,
+    with_switches,
+)
 from coordinator_sim.cli.story_files import load_story
 from coordinator_sim.errors import ConfigError
 
@@ -47,6 +53,14 @@ VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show heartbeats 
 WorkOption = Annotated[
     bool,
     typer.Option("--work", help="Trace which records are processed; count duplicates and gaps."),
+]
+ObjectiveOption = Annotated[
+    int | None,
+    typer.Option(
+        "--objective-lag-ms",
+        metavar="MS",
+        help="Trace lag in time; tell for how long partitions lagged by more than this.",
+    ),
 ]
 SettingsOption = Annotated[
     list[str] | None,
@@ -122,6 +136,7 @@ def run(
     request_log: RequestLogOption = None,
     metrics: MetricsOption = False,
     work: WorkOption = False,
+    objective_lag_ms: ObjectiveOption = None,
     varied: VariedOption = False,
     processing: arguments.ProcessingOption = "",
     processing_ms: arguments.ProcessingTimeOption = "",
@@ -147,6 +162,8 @@ def run(
     if varied or processing or processing_ms:
         simulation = with_variety(simulation, processing, processing_ms)
     simulation = with_switches(simulation, work=work, shuffle_ties=shuffle_ties, elide=elide)
+    if objective_lag_ms is not None:
+        simulation = with_objective(simulation, objective_lag_ms)
     simulation = with_bugs(simulation, bugs) if bugs else simulation
     found = simulation.scenario
     if not json:
@@ -383,6 +400,7 @@ def print_summary(
     )
     for line in (
         *work_lines(events),
+        *lag_lines(events),
         *work_finding_lines(events),
         *start_up_lines(events),
         *cost_lines(simulation, events),
@@ -408,6 +426,29 @@ def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
         f"{row.final_lag:,} at the end; run twice for {row.double_run_us / 1e6:,.1f} s"
         for row in count_work(events)
     ]
+
+
+def lag_lines(events: "Sequence[TraceEvent]") -> list[str]:
+    """Lag in time, delays and cost, one line a group; empty if the trace has no lag in time."""
+    from coordinator_sim.trace.lag import group_lags
+
+    lines = []
+    for row in group_lags(events):
+        above = ""
+        if row.objective_us is not None:
+            share = row.above_us / row.partition_us
+            above = (
+                f"above {row.objective_us / 1e6:g} s for {row.above_us / 1e6:,.1f} "
+                f"partition-seconds ({share:.1%}), "
+            )
+        delays = (row.delay_p50_us, row.delay_p95_us, row.delay_p99_us)
+        p50, p95, p99 = (f"{delay_us / 1e6:,.3g} s" for delay_us in delays)
+        hours = f"; {row.member_us / 3.6e9:,.2f} member-hours" if row.member_us else ""
+        lines.append(
+            f"lag of {row.connector or row.group_id}: {above}at most {row.max_lag_us / 1e6:,.1f} s;"
+            f" delay p50 {p50}, p95 {p95}, p99 {p99}{hours}"
+        )
+    return lines
 
 
 def cost_lines(simulation: Simulation, events: "Sequence[TraceEvent]") -> list[str]:
@@ -475,6 +516,7 @@ def print_json(
     import msgspec
 
     from coordinator_sim.trace.digest import digest_of
+    from coordinator_sim.trace.lag import group_lags
     from coordinator_sim.trace.work import count_work
 
     counts = Counter(event.event.value for event in events)
@@ -483,6 +525,7 @@ def print_json(
         "digest": digest_of(events),
         "events": dict(sorted(counts.items())),
         "work": msgspec.to_builtins(count_work(events)),
+        "lag": msgspec.to_builtins(group_lags(events)),
         "elided": msgspec.to_builtins(elided),
         "invariants": {each.invariant: each.verdict.name for each in verdicts.results},
         "violations": [violation_line(found) for found in verdicts.violations],

@@ -87,6 +87,19 @@ def with_switches(
     )
 
 
+def with_objective(simulation: Simulation, lag_ms: int) -> Simulation:
+    """Return the simulation that records for how long a lag was exceeded, named in its options.
+
+    Raises:
+        ScenarioError: the lag is not positive.
+    """
+    scenario = msgspec.structs.replace(
+        simulation.scenario, objective_lag_ms=lag_ms, traces_work=True
+    )
+    options = {**simulation.options, "objective-lag-ms": str(lag_ms)}
+    return msgspec.structs.replace(simulation, scenario=scenario, options=options)
+
+
 def assignor_label(scenario: "Scenario") -> str | None:
     """The assignors or Connect protocols of a scenario's groups, as one label; None without any."""
     from coordinator_sim.sim.scenario.world import ConsumerGroupSpec

@@ -41,6 +41,7 @@ from coordinator_sim.sim.processing import (
     longest_busy_us,
     pace_of,
     split,
+    stalls_in,
 )
 from coordinator_sim.sim.scenario.work import PerPoll
 from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
@@ -325,7 +326,8 @@ class ConsumerProcess(ClientProcess):
         self._is_polling = True
         self._run(self._consumer.poll(self._now_ms(), self._poll_timeout_ms))
         if self._is_polling and self._consumer.fetchable:
-            self._later(_FETCH_US, self._fetch)
+            until_us = self._environment.now_us + self._poll_timeout_ms * US_PER_MS
+            self._later(_FETCH_US, partial(self._fetch, until_us))
 
     def _close(self) -> None:
         self._run(self._consumer.close(self._now_ms(), CLOSE_TIMEOUT_MS))
@@ -338,10 +340,20 @@ class ConsumerProcess(ClientProcess):
             self._run(self._consumer.commit(self._done, sync=False, now_ms=self._now_ms())[1])
         self._next_commit_us = now_us + self._policy.interval_ms * US_PER_MS
 
-    def _fetch(self) -> None:
-        """End the poll when records are available."""
-        if self._is_polling and self._consumer.awaits_records and self._take_records():
+    def _fetch(self, until_us: int) -> None:
+        """End the poll when records are available; wait for those of a load up to an instant.
+
+        Topics of a constant rate are looked at once a poll.
+        """
+        if not self._is_polling or not self._consumer.awaits_records:
+            return
+        if self._take_records():
             self._run(self._consumer.fetch_completed(self._now_ms()))
+            return
+        now_us = self._environment.now_us
+        arrives_us = self.next_record_us()
+        if arrives_us is not None and now_us < arrives_us < until_us - _FETCH_US:
+            self._later(arrives_us + _FETCH_US - now_us, partial(self._fetch, until_us))
 
     def _take_records(self) -> bool:
         """Take the records that there are; return whether there were any."""
@@ -356,6 +368,9 @@ class ConsumerProcess(ClientProcess):
             self._later(0, self._poll)
             return
         self._pace = pace_of(self._law, self._world.choices, self._name)
+        percents = self._world.slow_percents.get(self._group_id)
+        if percents:
+            self._pace = self._pace.slowed(max(percents))
         if self._slow_us:
             self._pace = self._pace._replace(lead_us=self._pace.lead_us + self._slow_us)
             self._slow_us = 0
@@ -373,6 +388,9 @@ class ConsumerProcess(ClientProcess):
             self._processing, self._taken = split(self._processing, room)
             self._since_commit += count_of(self._processing)
         self._started_us = self._world.environment.now_us
+        stalls = stalls_in(self._processing, self._world.topic_logs)
+        if stalls or self._pace.stalls:
+            self._pace = self._pace._replace(stalls=stalls)
         self._later(self._pace.busy_us(count_of(self._processing)), self._processed)
 
     def _processed(self) -> None:
@@ -495,16 +513,26 @@ class ConsumerProcess(ClientProcess):
     def _is_idle(self) -> bool:
         """Whether it lives undisturbed, and has neither records nor commits to come."""
         is_disturbed = self._is_paused or self._is_stopping or bool(self._late)
-        if is_disturbed or not self._is_alive or not self._reading.is_true or self._ledger.is_on:
+        if is_disturbed or not self._is_alive or not self._reading.is_true:
+            return False
+        if not self._ledger.is_level(self._consumer.fetchable):
             return False
         works = bool(self._taken or self._processing or self._slow_us or self._after_commit)
-        if works or self._policy.when == "interval":
+        if (
+            works
+            or self._policy.when == "interval"
+            or self._world.slow_percents.get(self._group_id)
+        ):
             return False
         now_us, logs = self._environment.now_us, self._world.topic_logs
         return all(each.is_quiet for each in self._connections.values()) and all(
             not logs.grows(partition.topic) and logs.end_offset(partition, now_us) <= position
             for partition, position in self._consumer.fetchable.items()
         )
+
+    def next_record_us(self) -> int | None:
+        """Return when the first record of a load comes that it has not taken; None for never."""
+        return self._world.topic_logs.first_arrival_us(self._consumer.fetchable)
 
     def skip_idle(self, landing: Landing) -> None:
         """Be as if the time up to a poll had passed.

@@ -10,9 +10,9 @@ several consumers in step refreshes its metadata: large groups are skipped for l
 `metadata.max.age.ms` is long.
 
 Skipped is what can be computed exactly, and nothing else: constant latencies, ties first in first
-out, Java's consumers of topics without new records, without automatic commits, with a fixed time
-between polls and heartbeats on the grid of the heartbeat thread's looks. Every other world is
-simulated as ever; `Elision.reason` names what kept it from being skipped.
+out, Java's consumers of topics without new records up to the end of the stretch, without automatic
+commits, with a fixed time between polls and heartbeats on the grid of the heartbeat thread's looks.
+Every other world is simulated as ever; `Elision.reason` names what kept it from being skipped.
 """
 
 from collections import Counter
@@ -189,8 +189,6 @@ class Elision:
             raise _Busy("choices are kept on a tape")
         if world.variety is not None or world.network.constant_us is None:
             raise _Busy("latencies or durations are drawn")
-        if world.traces_work:
-            raise _Busy("the trace tells which records are processed")
         if not world.network.is_exact or self._brokers.held:
             raise _Busy("the network or a broker is disturbed")
         if cluster.scheduler.has_tasks:
@@ -217,6 +215,8 @@ class Elision:
             beat_us = rhythm.phases.heartbeat_due_ms * US_PER_MS
             beats = [key for at_us, _, key, _ in own if at_us == beat_us]
             polled_key = min(processed or own)[2]
+            record_us = process.next_record_us()
+            horizon_us = horizon_us if record_us is None else min(horizon_us, record_us)
             idle.append(_Idle(process, rhythm, polled_key, min(beats, default=polled_key)))
         return horizon_us, idle
 

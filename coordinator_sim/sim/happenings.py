@@ -82,6 +82,8 @@ class Stage:
             self._change_member(happening)
         elif isinstance(happening, scripted.SetClock):
             self._set_clock(happening)
+        elif isinstance(happening, scripted.SlowDownstream):
+            self._slow_down(happening)
         else:
             self._change_cluster(happening)
 
@@ -163,6 +165,7 @@ class Stage:
                 self._cluster.fail_reads(broker, prefix, for_ms)
             case scripted.AddPartitions(topic=topic, to=to):
                 self._cluster.create_topic(topic, to)
+                self._world.topic_logs.grow(topic, to, self._world.environment.now_us)
             case scripted.CreateTopic(topic=topic, partitions=partitions):
                 self._cluster.create_topic(topic, partitions)
             case _:
@@ -172,6 +175,16 @@ class Stage:
         end: End = happening.member or happening.broker or 0
         self._world.network.degrade(end, happening.latency_ms)
         self._in(happening.for_ms, partial(self._restore, end, happening.latency_ms))
+
+    def _slow_down(self, happening: scripted.SlowDownstream) -> None:
+        group_id, percent = happening.group_id, happening.percent
+        self._world.slow_percents.setdefault(group_id, []).append(percent)
+        end_us = self._world.environment.now_us + happening.for_ms * US_PER_MS
+        self._world.environment.call_at(end_us, partial(self._recover, group_id, percent))
+
+    def _recover(self, group_id: str, percent: int) -> None:
+        self._world.record_fault("DownstreamRecovered", group_id=group_id, percent=str(percent))
+        self._world.slow_percents[group_id].remove(percent)
 
     def _restore(self, end: End, latency_ms: int) -> None:
         self._world.record_fault("NetworkRestored", end=str(end))

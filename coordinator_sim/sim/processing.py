@@ -6,6 +6,7 @@ from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.scenario import work
 from coordinator_sim.sim.scenario.choices import Choices
 from coordinator_sim.sim.scenario.quantiles import drawn
+from coordinator_sim.sim.topic_logs import TopicLogs
 
 US_PER_MS = 1_000
 _US_PER_PERCENT_MS = US_PER_MS // 100
@@ -19,21 +20,32 @@ class Pace(NamedTuple):
     Args:
         lead_us: Time before the first record.
         record_us: Time of each record; 0 completes all of them at the end of the lead.
+        stalls: Poison among them: its place from 0, ascending, and its further time.
     """
 
     lead_us: int
     record_us: int
+    stalls: tuple[tuple[int, int], ...] = ()
 
     def busy_us(self, count: int) -> int:
         """Return the time for so many records."""
-        return max(LEAST_POLL_US, self.lead_us + self.record_us * count)
+        stalled_us = sum(us for place, us in self.stalls if place < count)
+        return max(LEAST_POLL_US, self.lead_us + self.record_us * count) + stalled_us
 
     def done_after(self, elapsed_us: int, count: int) -> int:
         """Return how many of so many records are done after that time."""
         working_us = elapsed_us - self.lead_us
-        if working_us < 0:
-            return 0
-        return count if self.record_us == 0 else min(count, working_us // self.record_us)
+        if self.record_us == 0:
+            return count if working_us >= sum(us for _, us in self.stalls) else 0
+        for place, us in self.stalls:
+            if working_us < (place + 1) * self.record_us + us:
+                return max(0, min(place, count, working_us // self.record_us))
+            working_us -= us
+        return max(0, min(count, working_us // self.record_us))
+
+    def slowed(self, percent: int) -> "Pace":
+        """Return the pace of a downstream that takes a percentage of its usual time."""
+        return Pace(self.lead_us * percent // 100, self.record_us * percent // 100)
 
 
 def pace_of(law: work.ProcessingLaw, choices: Choices, name: str) -> Pace:
@@ -45,6 +57,9 @@ def pace_of(law: work.ProcessingLaw, choices: Choices, name: str) -> Pace:
             return Pace(poll_us, us)
         case work.TablePerRecord(quantiles_us=quantiles):
             return Pace(0, drawn(quantiles, choices, "processing", name))
+        case work.ShapedPerRecord(shape=shape, typical_us=typical_us):
+            percent = drawn(work.SHAPES[shape], choices, "processing", name)
+            return Pace(0, typical_us * percent // 100)
         case work.ShapedPerPoll(shape=shape, typical_ms=typical_ms):
             percent = drawn(work.SHAPES[shape], choices, "processing", name)
             return Pace(max(LEAST_POLL_US, typical_ms * percent * _US_PER_PERCENT_MS), 0)
@@ -61,6 +76,8 @@ def longest_busy_us(law: work.ProcessingLaw, count: int) -> int:
             return poll_us + us * count
         case work.TablePerRecord(quantiles_us=quantiles):
             return quantiles[-1] * count
+        case work.ShapedPerRecord(shape=shape, typical_us=typical_us):
+            return typical_us * work.SHAPES[shape][-1] // 100 * count
         case work.ShapedPerPoll(shape=shape, typical_ms=typical_ms):
             return typical_ms * work.SHAPES[shape][-1] * _US_PER_PERCENT_MS
         case _:
@@ -92,6 +109,18 @@ def split(records: list[Records], count: int) -> tuple[list[Records], list[Recor
         head.append(Records(partition, first, end))
         count -= end - first
     return head, []
+
+
+def stalls_in(records: list[Records], logs: TopicLogs) -> tuple[tuple[int, int], ...]:
+    """Return the poison among consecutive stretches of records, as a `Pace` has it."""
+    found: list[tuple[int, int]] = []
+    before = 0
+    if logs.has_poison:
+        for partition, first, end in records:
+            poison = logs.poison_in(partition, first, end)
+            found += ((before + each - first, ms * US_PER_MS) for each, ms in poison.items())
+            before += end - first
+    return tuple(found)
 
 
 def count_of(records: list[Records]) -> int:

@@ -25,6 +25,7 @@ from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.elision import Elided, Elision
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.happenings import Stage
+from coordinator_sim.sim.lag_meter import LagMeter
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.network import Network
 from coordinator_sim.sim.scenario.choices import Choice, Choices, ChosenIds
@@ -157,14 +158,18 @@ class Simulation:
         trace = _core_trace(self._environment, recorder) if tracing else None
         cluster = _cluster(scenario, self._choices, trace)
         self._cluster = cluster
+        counts_lag = tracing and scenario.counts_lag()
+        logs = TopicLogs(scenario.topics, keeps_instants=counts_lag)
+        objective_us = scenario.objective_lag_ms * US_PER_MS if scenario.objective_lag_ms else None
         world = World(
             self._environment,
             network,
             cluster=cluster,
             choices=self._choices,
             recorder=recorder,
-            topic_logs=TopicLogs(scenario.topics),
-            traces_work=tracing and scenario.counts_work(),
+            topic_logs=logs,
+            traces_work=tracing and (counts_lag or scenario.counts_work()),
+            lag_meter=LagMeter(logs, objective_us) if counts_lag else None,
             variety=scenario.variety,
         )
         self.world = world

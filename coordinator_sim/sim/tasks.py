@@ -217,7 +217,8 @@ class SourceTask(PausableProcess):
 
     def _sent(self, written: list[Records]) -> None:
         for partition, first, end in written:
-            self._world.topic_logs.append(self._target(partition), end - first)
+            target, now_us = self._target(partition), self._environment.now_us
+            self._world.topic_logs.append(target, end - first, now_us)
             self._positions[partition] = end
             self._ledger.processed(partition, end)
         self._processed_count += count_of(written)

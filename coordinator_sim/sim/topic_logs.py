@@ -1,13 +1,17 @@
 """The records of the world's topics, as counts: the end offset of each partition.
 
-A partition receives records at the constant rate of its topic from time 0, and those that
-connectors and workloads write. Only what a workload wrote has a content.
+A partition receives records at the constant rate of its topic from time 0, or by its topic's load,
+and those that connectors and workloads write. Only what a workload wrote has a content.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.sim.arrivals import TopicArrivals, poisoned
+from coordinator_sim.sim.scenario.load import PoisonRecords
 from coordinator_sim.sim.scenario.world import TopicSpec
 
 _US_PER_S: Final = 1_000_000
@@ -25,31 +29,115 @@ class TopicLogs:
     """The log ends of all partitions.
 
     Args:
-        topics: The topics of the scenario, with their rates.
+        topics: The topics of the scenario, with their rates and loads.
+        keeps_instants: Whether to keep when records were appended, for `arrival_us`.
     """
 
-    __slots__ = ("_contents", "_rates", "_written")
+    __slots__ = ("_appends", "_contents", "_loads", "_poison", "_rates", "_written")
 
-    def __init__(self, topics: Iterable[TopicSpec]) -> None:
-        self._rates = {topic.name: topic.records_per_s for topic in topics}
+    def __init__(self, topics: Iterable[TopicSpec], *, keeps_instants: bool = False) -> None:
+        self._rates: dict[str, int] = {}
+        self._loads: dict[str, TopicArrivals] = {}
+        self._poison: dict[str, PoisonRecords] = {}
+        for topic in topics:
+            if topic.load:
+                keys = topic.keys or None
+                self._loads[topic.name] = TopicArrivals(topic.load, keys, topic.partitions)
+            else:
+                self._rates[topic.name] = topic.records_per_s
+            if topic.poison:
+                self._poison[topic.name] = topic.poison
         self._written: dict[TopicPartition, int] = {}
+        self._appends: dict[TopicPartition, list[tuple[int, int]]] | None = None
+        """When records were appended, and how many up to then."""
+        if keeps_instants:
+            self._appends = {}
         self._contents: dict[TopicPartition, dict[int, WrittenRecord]] = {}
 
     def end_offset(self, partition: TopicPartition, now_us: int) -> int:
-        """Return the offset after the last record that exists at the instant."""
+        """Return the offset after the last record that exists now."""
         written = self._written.get(partition, 0) if self._written else 0
         rate = self._rates.get(partition.topic)
-        return written if rate is None else written + rate * now_us // _US_PER_S
+        if rate is not None:
+            return written + rate * now_us // _US_PER_S
+        load = self._loads.get(partition.topic)
+        return written if load is None else written + load.count(partition.partition, now_us)
 
     def common_end(self, partitions: Iterable[TopicPartition], now_us: int) -> int | None:
-        """Return the end offset of all these partitions at the instant; None where they differ."""
+        """Return the end offset of all these partitions now; None where they may differ."""
         rates = set(map(self._rates.get, {partition.topic for partition in partitions}))
         rate = rates.pop() if len(rates) == 1 else None
         return None if rate is None or self._written else rate * now_us // _US_PER_S
 
+    def end_offset_at(self, partition: TopicPartition, at_us: int) -> int:
+        """Return the end offset at an earlier instant; needs `keeps_instants`."""
+        appends = self._appends.get(partition) if self._appends else None
+        written = 0
+        if appends is not None:
+            place = bisect_right(appends, at_us, key=itemgetter(0))
+            written = appends[place - 1][1] if place else 0
+        load = self._loads.get(partition.topic)
+        if load is not None:
+            return written + load.count(partition.partition, at_us)
+        return written + self._rates.get(partition.topic, 0) * at_us // _US_PER_S
+
+    def arrival_us(self, partition: TopicPartition, offset: int) -> int | None:
+        """Return when the record of an offset arrives; needs `keeps_instants`.
+
+        Returns:
+            An instant that may be to come; None where records are still to be appended for it, or
+            no further ones arrive.
+        """
+        appends = self._appends.get(partition) if self._appends else None
+        if not appends:
+            return self._own_arrival_us(partition, offset)
+        place = bisect_right(
+            appends, offset, key=lambda append: self.end_offset_at(partition, append[0])
+        )
+        written = appends[place - 1][1] if place else 0
+        own_us = self._own_arrival_us(partition, offset - written)
+        if place == len(appends):
+            return own_us
+        at_us = appends[place][0]
+        return at_us if own_us is None else min(at_us, own_us)
+
+    def _own_arrival_us(self, partition: TopicPartition, number: int) -> int | None:
+        load = self._loads.get(partition.topic)
+        if load is not None:
+            return load.arrival_us(partition.partition, number)
+        rate = self._rates.get(partition.topic)
+        return -(-(number + 1) * _US_PER_S // rate) if rate else None
+
     def grows(self, topic: str) -> bool:
-        """Whether the topic receives records by itself."""
+        """Whether the topic receives records by itself at a constant rate."""
         return bool(self._rates.get(topic))
+
+    def first_arrival_us(self, positions: Mapping[TopicPartition, int]) -> int | None:
+        """Return when the first record from these positions on comes by a topic's load.
+
+        Returns:
+            An instant, which may be past; None where no load brings any to these partitions.
+        """
+        found: list[int] = []
+        for partition, position in positions.items() if self._loads else ():
+            load = self._loads.get(partition.topic)
+            if load is not None:
+                number = max(0, position - self._written.get(partition, 0))
+                arrives_us = load.arrival_us(partition.partition, number)
+                found += () if arrives_us is None else (arrives_us,)
+        return min(found, default=None)
+
+    @property
+    def has_poison(self) -> bool:
+        """Whether some topic has poison records."""
+        return bool(self._poison)
+
+    def poison_in(self, partition: TopicPartition, first: int, end: int) -> dict[int, int]:
+        """Return the poison among consecutive records: offset -> time that it takes, in ms."""
+        poison = self._poison.get(partition.topic)
+        if poison is None:
+            return {}
+        return dict.fromkeys(poisoned(poison, partition, first, end), poison.ms)
 
     def fill(self, topic: str, records_per_s: int) -> None:
         """Let each partition receive records at this rate from time 0; the topic may be outside."""
@@ -59,15 +147,23 @@ class TopicLogs:
         """Limit a topic to appended records, from the start on."""
         self._rates.pop(topic, None)
 
-    def append(self, partition: TopicPartition, count: int) -> None:
-        """Append records, in addition to those that the topic's rate adds."""
-        self._written[partition] = self._written.get(partition, 0) + count
+    def grow(self, topic: str, partitions: int, now_us: int) -> None:
+        """Share a topic's load among more partitions from now on."""
+        load = self._loads.get(topic)
+        if load is not None:
+            load.grow(partitions, now_us)
+
+    def append(self, partition: TopicPartition, count: int, now_us: int) -> None:
+        """Append records, in addition to those that the topic's rate or load adds."""
+        written = self._written[partition] = self._written.get(partition, 0) + count
+        if self._appends is not None:
+            self._appends.setdefault(partition, []).append((now_us, written))
 
     def append_record(self, partition: TopicPartition, record: WrittenRecord, now_us: int) -> None:
         """Write a record with a content."""
         offset = self.end_offset(partition, now_us)
         self._contents.setdefault(partition, {})[offset] = record
-        self.append(partition, 1)
+        self.append(partition, 1, now_us)
 
     def record(self, partition: TopicPartition, offset: int) -> WrittenRecord | None:
         """Return the content of a record; None for one that is only counted."""

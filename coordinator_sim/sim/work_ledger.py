@@ -7,11 +7,12 @@ trace shows progress. Stretches without records are recorded too: they show that
 held, and from which offset on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.environment import Environment
+from coordinator_sim.sim.lag_meter import LagMeter, StretchLag
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
 
@@ -25,6 +26,7 @@ class LedgerWorld(Protocol):
     environment: Environment
     topic_logs: TopicLogs
     traces_work: bool
+    lag_meter: LagMeter | None
     ledgers: "dict[WorkLedger, None]"
 
     def record(self, event: TraceEvent) -> None:
@@ -33,9 +35,10 @@ class LedgerWorld(Protocol):
 
 
 class _Stretch:
-    __slots__ = ("first", "max_lag", "next_offset", "since_us")
+    __slots__ = ("first", "lag", "max_lag", "next_offset", "since_us")
 
-    def __init__(self, offset: int, since_us: int) -> None:
+    def __init__(self, offset: int, since_us: int, lag: StretchLag | None) -> None:
+        self.lag = lag
         self.first = offset
         self.next_offset = offset
         self.since_us = since_us
@@ -98,7 +101,7 @@ class WorkLedger:
                 self._end(partition)
                 stretch = None
             if stretch is None:
-                stretch = is_open[partition] = _Stretch(offset, self._world.environment.now_us)
+                stretch = self._begin(partition, offset)
             if lag > stretch.max_lag:  # noqa: PLR1730 - hot, max() is a call
                 stretch.max_lag = lag
 
@@ -110,10 +113,13 @@ class WorkLedger:
             stretch = is_open.get(partition)
             if stretch is None:
                 continue
+            if stretch.lag is not None and self._world.lag_meter is not None:
+                records = stretch.next_offset, end
+                self._world.lag_meter.done(stretch.lag, partition, records, now_us)
             stretch.next_offset = end
             if now_us - stretch.since_us >= STRETCH_US:
                 self._end(partition)
-                is_open[partition] = _Stretch(end, now_us)
+                self._begin(partition, end)
 
     def processed(self, partition: TopicPartition, next_offset: int) -> None:
         """Record that all records before `next_offset` are processed; ignored if not held."""
@@ -132,9 +138,8 @@ class WorkLedger:
 
     def resume(self) -> None:
         """Resume suspended work."""
-        now_us = self._world.environment.now_us
         for partition, offset in self._suspended.items():
-            self._open[partition] = _Stretch(offset, now_us)
+            self._begin(partition, offset)
         self._suspended.clear()
 
     def close(self) -> None:
@@ -144,10 +149,27 @@ class WorkLedger:
         self._suspended.clear()
         self._world.ledgers.pop(self, None)
 
+    def is_level(self, positions: Mapping[TopicPartition, int]) -> bool:
+        """Whether nothing is to be recorded while these positions and the log ends stay."""
+        is_open = self._open
+        return not self.is_on or all(
+            (stretch := is_open.get(partition)) is not None and stretch.next_offset == position
+            for partition, position in positions.items()
+        )
+
+    def _begin(self, partition: TopicPartition, offset: int) -> _Stretch:
+        now_us, meter = self._world.environment.now_us, self._world.lag_meter
+        lag = None if meter is None else meter.begin(self._group_id, partition, offset, now_us)
+        stretch = self._open[partition] = _Stretch(offset, now_us, lag)
+        return stretch
+
     def _end(self, partition: TopicPartition) -> None:
         stretch = self._open.pop(partition)
         now_us = self._world.environment.now_us
         lag = self._world.topic_logs.end_offset(partition, now_us) - stretch.next_offset
+        meter, in_time = self._world.lag_meter, {}
+        if stretch.lag is not None and meter is not None:
+            in_time = meter.attrs(stretch.lag, partition, stretch.next_offset, now_us)
         self._world.record(
             TraceEvent(
                 event=Event.RECORDS_PROCESSED,
@@ -161,6 +183,7 @@ class WorkLedger:
                     **self._attrs,
                     "lag": str(lag),
                     "max_lag": str(max(stretch.max_lag, lag)),
+                    **in_time,
                 },
             )
         )

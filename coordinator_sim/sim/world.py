@@ -14,6 +14,7 @@ from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.http import HttpNetwork
+from coordinator_sim.sim.lag_meter import LagMeter
 from coordinator_sim.sim.machine_clock import MachineClock
 from coordinator_sim.sim.network import Network
 from coordinator_sim.sim.scenario.choices import Choices, ChosenIds
@@ -71,6 +72,7 @@ class World:
         recorder: Takes events in emission order.
         topic_logs: End offsets of the topics.
         traces_work: Whether the trace records which records are processed.
+        lag_meter: Measures lag in time for the trace; None where it is not recorded.
         variety: Distributions of recurring durations; None in an exact world.
     """
 
@@ -84,6 +86,7 @@ class World:
         recorder: Recorder,
         topic_logs: TopicLogs,
         traces_work: bool = False,
+        lag_meter: LagMeter | None = None,
         variety: Variety | None = None,
     ) -> None:
         self.environment = environment
@@ -93,11 +96,14 @@ class World:
         self.recorder = recorder
         self.topic_logs = topic_logs
         self.traces_work = traces_work
+        self.lag_meter = lag_meter
         self.variety = variety
         self._clocks: dict[str, MachineClock] = {}
         self._member_ids = ChosenIds(choices, "consumers")
         self.http = HttpNetwork(environment, network)
         """HTTP between workers, and from operators."""
+        self.slow_percents: dict[str, list[int]] = {}
+        """Group -> processing times in percent of usual that slow downstreams make at present."""
         self.ledgers: dict[WorkLedger, None] = {}
         """Ledgers of the living processes, in the order of their start."""
 

@@ -88,7 +88,7 @@ def count_work(events: Iterable[TraceEvent]) -> tuple[WorkCount, ...]:
     groups: defaultdict[tuple[str, str], list[Stretch]] = defaultdict(list)
     for event in events:
         if event.event is Event.RECORDS_PROCESSED and event.group_id is not None:
-            groups[event.group_id, _connector(event)].extend(stretches_in(event))
+            groups[event.group_id, connector_of(event)].extend(stretches_in(event))
     return tuple(_count(*key, groups[key]) for key in sorted(groups))
 
 
@@ -124,7 +124,7 @@ def repetitions(events: Iterable[TraceEvent]) -> dict[str, list[tuple[int, int]]
     for event in events:
         if event.event is Event.RECORDS_PROCESSED and event.group_id is not None:
             for stretch in stretches_in(event):
-                key = (event.group_id, _connector(event), stretch.partition)
+                key = (event.group_id, connector_of(event), stretch.partition)
                 partitions[key].append(stretch)
     found: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
     for (group_id, _, _), stretches in partitions.items():
@@ -149,7 +149,8 @@ def stretches_in(event: TraceEvent) -> Iterator[Stretch]:
         )
 
 
-def _connector(event: TraceEvent) -> str:
+def connector_of(event: TraceEvent) -> str:
+    """Return the connector whose task processed the records of an event; empty for a consumer."""
     return event.attrs.get("task", "").removeprefix("t:").rpartition("-")[0]
 
 

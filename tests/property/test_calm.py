@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from coordinator_sim.errors import ConfigError, DataError, ScenarioError
 from coordinator_sim.replay.recording import Recording
@@ -13,13 +14,18 @@ from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.elision import Elided
 from coordinator_sim.sim.runner import Simulation, run_scenario
 from coordinator_sim.sim.scenario import (
+    BurstLoad,
     ConstantLatency,
+    ConstantLoad,
     ConsumerGroupSpec,
     ConsumerSpec,
     NetworkSpec,
+    PoisonRecords,
+    RecordedLoad,
     Scenario,
     TopicSpec,
     UniformLatency,
+    ZipfKeys,
 )
 from coordinator_sim.sim.scenario.scenario import with_settings
 from coordinator_sim.sim.scenario.variety import Variety
@@ -443,7 +449,10 @@ def test_idle_time_costs_nothing() -> None:
             {"network": NetworkSpec(latency=UniformLatency(100, 900))},
             "latencies or durations are drawn",
         ),
-        ({"traces_work": True}, "the trace tells which records are processed"),
+        (
+            {"topics": (TopicSpec(name="orders", partitions=3, load=ConstantLoad(total_per_s=1)),)},
+            "a consumer processes, commits, rebalances or is disturbed",
+        ),
         ({"profile": "0.10.2"}, "a group rebalances, or a write waits"),
     ],
 )
@@ -453,6 +462,76 @@ def test_a_world_that_cannot_be_skipped_exactly_is_not(
     """It is lived through, and the run says why."""
     elided = check(steady(**fields))
     assert elided == Elided(0, 0, 0, reason)
+
+
+@st.composite
+def loaded_worlds(draw: st.DrawFn) -> Scenario:
+    """Idle worlds whose topic has a load with quiet times, and mostly a trace of the work."""
+    world = draw(idle_worlds())
+    every_ms = draw(st.sampled_from((60_000, 333_333)))
+    bursts = BurstLoad(
+        base_total_per_s=0,
+        burst_total_per_s=draw(st.sampled_from((1, 40, 3_000))),
+        for_ms=draw(st.integers(1, 5_000)),
+        every_ms=every_ms,
+        first_at_ms=draw(st.integers(0, every_ms)),
+    )
+    recorded = RecordedLoad(points=((draw(st.integers(0, 900)), 100), (1_000, 3)))
+    load = draw(st.sampled_from((bursts, recorded)))
+    keys = draw(st.sampled_from((UNSET, ZipfKeys())))
+    return msgspec.structs.replace(
+        world,
+        topics=tuple(
+            msgspec.structs.replace(each, records_per_s=100, load=load, keys=keys)
+            for each in world.topics
+        ),
+        traces_work=draw(st.booleans()),
+        objective_lag_ms=draw(st.sampled_from((UNSET, 100))),
+    )
+
+
+@settings(max_examples=5, derandomize=True)
+@given(world=loaded_worlds(), seed=st.integers(0, 2**16))
+def test_a_few_loads_have_the_same_trace_without_idle_time(world: Scenario, seed: int) -> None:
+    """A small draw of the property below, for every run of the suite."""
+    check(world, seed)
+
+
+@pytest.mark.property
+@settings(max_examples=100)
+@given(world=loaded_worlds(), seed=st.integers(0, 2**16))
+def test_loads_have_the_same_trace_without_idle_time(world: Scenario, seed: int) -> None:
+    """Time is skipped up to the next record, and lag comes out as if it had been lived through."""
+    check(world, seed)
+
+
+def test_quiet_between_two_bursts_is_skipped_with_its_work_traced() -> None:
+    """Three bursts of a second in twenty minutes leave nearly all of the time idle."""
+    load = BurstLoad(
+        base_total_per_s=0, burst_total_per_s=50, for_ms=1_000, every_ms=400_000, first_at_ms=60_000
+    )
+    elided = check(steady(topics=(TopicSpec(name="orders", partitions=3, load=load),)))
+    assert elided.stretches >= 4
+    assert elided.us > 0.9 * LASTS_MS * 1_000
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        TopicSpec(name="orders", partitions=3, load=ConstantLoad(total_per_s=1)),
+        TopicSpec(name="orders", partitions=3, poison=PoisonRecords(ms=1, every=9)),
+    ],
+)
+def test_calm_time_of_a_load_or_of_poison_is_not_left_out(topic: TopicSpec) -> None:
+    """Their records come at instants of the scenario, which stopped clocks would miss."""
+    variety = Variety(calm_ms=60_000, pause_ms=())
+    world = deployed(every_ms=7_200_000, deploys=1, variety=variety, topics=(topic,))
+    elided = lived(world)[1]
+    assert elided is not None
+    assert (elided.us, elided.reason) == (
+        0,
+        "a topic's load or poison goes by the clock, which would stand still",
+    )
 
 
 def test_a_trace_without_its_heartbeats_is_not_replayed() -> None:

@@ -68,6 +68,21 @@ class SlowPoll(_Happening, frozen=True, kw_only=True):
     for_ms: int
 
 
+class SlowDownstream(_Happening, frozen=True, kw_only=True):
+    """Slow the system that a group's members write to: processing takes longer for `for_ms`.
+
+    Polls that return meanwhile take `percent` of their usual time; poison records take theirs.
+
+    Args:
+        group_id: A consumer group, or `connect-` and the name of a sink connector.
+        percent: 400 is four times as long; of several at one time the largest counts.
+    """
+
+    group_id: str
+    percent: int
+    for_ms: int
+
+
 class SetClock(_Happening, frozen=True, kw_only=True):
     """Step the clock of a member's or a broker's machine, as NTP does, and let it drift.
 
@@ -339,6 +354,7 @@ Happening = (
     ProcessHappening
     | MemberHappening
     | SetClock
+    | SlowDownstream
     | ResponseHappening
     | ConnectorHappening
     | ClusterHappening
@@ -397,7 +413,7 @@ def end_of(happening: Happening) -> int:
             return happening.at_ms + happening.for_ms
         case FailOffsetsReads():
             return happening.at_ms + happening.for_ms + 1
-        case LagConfigTopic() | HoldReplication():
+        case LagConfigTopic() | HoldReplication() | SlowDownstream():
             return happening.at_ms + happening.for_ms
         case DelayResponse():
             return happening.at_ms + happening.by_ms

@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.kafka.releases import RELEASES
@@ -42,6 +42,8 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         load_ms: Time a broker takes to load an offsets partition it has become leader of.
         failover_ms: Time from a broker's death to the election of new leaders.
         traces_work: Whether the trace records which records each application processed.
+        objective_lag_ms: Age of a partition's oldest unprocessed record that the operator bears;
+            the trace then records for how long it was exceeded. Without one it is not recorded.
         happenings: Happenings in any order of time; those of one instant happen in this order.
         tasks: The tasks that the happenings come from, if it was written as tasks.
         workloads: The tasks that bring clients of their own.
@@ -67,6 +69,7 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     variety: Variety | None = None
     tasks: tuple[TaskWindow, ...] = ()
     workloads: tuple[WorkloadTask, ...] = ()
+    objective_lag_ms: int | UnsetType = UNSET
 
     def members(self) -> tuple[world.MemberSpec, ...]:
         """Return every consumer and worker, group by group."""
@@ -113,6 +116,10 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def counts_work(self) -> bool:
         """Whether the trace records processed records: on request, or where work is described."""
         return self.traces_work or any(world.describes_work(group) for group in self.groups)
+
+    def counts_lag(self) -> bool:
+        """Whether the trace records lag in time: with an objective, or where a topic has a load."""
+        return bool(self.objective_lag_ms) or any(topic.load for topic in self.topics)
 
     def group_of(self, member: str) -> world.GroupSpec:
         """Return the group of the member of that name.

@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 import msgspec
+from msgspec import UNSET
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.clients.config import CLASSIC, CONSUMER
@@ -18,6 +19,7 @@ from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.sim.scenario import checks, happenings, world
 from coordinator_sim.sim.scenario.happenings import RestartMember, StartMember
+from coordinator_sim.sim.scenario.load import check_keys, check_load, check_poison
 from coordinator_sim.sim.scenario.quantiles import check_table
 from coordinator_sim.sim.scenario.settings import (
     CONNECT_PROTOCOLS,
@@ -30,6 +32,7 @@ from coordinator_sim.sim.scenario.unchecked import UncheckedScenario
 from coordinator_sim.sim.scenario.variety import check_variety
 from coordinator_sim.sim.scenario.work import (
     SinkWork,
+    SourceWork,
     check_commits,
     check_connector_work,
     check_processing,
@@ -47,6 +50,8 @@ MAX_SKEW_MS: Final = 366 * 24 * 3_600_000
 """A year: more than a clock is wrong before somebody notices."""
 MAX_DRIFT_PPM: Final = 500_000
 """Half or one and a half times the true speed; real oscillators keep within some hundred."""
+MAX_SLOW_PERCENT: Final = 1_000_000
+"""Ten thousand times as slow as usual: a downstream that stands still."""
 _APIS_OF_ROLES: Final = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "OFFSET_COMMIT")
 """Requests that a member sends as one, and is still one when they are answered."""
 _APIS_OF_WORKERS: Final = ("JOIN_GROUP", "SYNC_GROUP", "HEARTBEAT", "LEAVE_GROUP")
@@ -111,7 +116,7 @@ def check_happening(scenario: UncheckedScenario, happening: happenings.Happening
 
 def _check_world_happening(
     scenario: UncheckedScenario,
-    happening: happenings.ClusterHappening,
+    happening: happenings.ClusterHappening | happenings.SlowDownstream,
 ) -> None:
     match happening:
         case happenings.PartitionNetwork():
@@ -129,6 +134,16 @@ def _check_world_happening(
             checks.within(f"for_ms of {kind}", happening.for_ms, 1, checks.MAX_TIME_MS)
             if isinstance(happening, happenings.FailOffsetsReads):
                 _check_prefix(scenario, happening.prefix)
+        case happenings.SlowDownstream():
+            _check_downstream(scenario, happening)
+        case happenings.AddPartitions() | happenings.CreateTopic():
+            _check_topic(scenario, happening)
+
+
+def _check_topic(
+    scenario: UncheckedScenario, happening: happenings.AddPartitions | happenings.CreateTopic
+) -> None:
+    match happening:
         case happenings.AddPartitions():
             checks.known("topic", happening.topic, scenario.partitions_by_topic)
             before = scenario.partitions_by_topic[happening.topic]
@@ -139,6 +154,19 @@ def _check_world_happening(
             checks.check_name_of_topic(happening.topic)
             name = f"partitions of CreateTopic {happening.topic!r}"
             checks.within(name, happening.partitions, 1, checks.MAX_PARTITIONS)
+
+
+def _check_downstream(scenario: UncheckedScenario, happening: happenings.SlowDownstream) -> None:
+    groups: list[str] = []
+    for group in scenario.groups:
+        if isinstance(group, ConsumerGroupSpec):
+            groups.append(group.group_id)
+        else:
+            sinks = (name for name, work in group.work.items() if isinstance(work, SinkWork))
+            groups += [f"connect-{name}" for name in sinks]
+    checks.known("group", happening.group_id, groups)
+    checks.within("percent of SlowDownstream", happening.percent, 1, MAX_SLOW_PERCENT)
+    checks.within("for_ms of SlowDownstream", happening.for_ms, 1, checks.MAX_TIME_MS)
 
 
 def _check_member(scenario: UncheckedScenario, member: str) -> None:
@@ -420,6 +448,41 @@ def _check_topics(scenario: UncheckedScenario) -> None:
             f"partitions of topic {topic.name!r}", topic.partitions, 1, checks.MAX_PARTITIONS
         )
         checks.within(f"records_per_s of topic {topic.name!r}", topic.records_per_s, 0, 10**9)
+        if topic.load or topic.keys or topic.poison:
+            _check_load(scenario, topic)
+    if scenario.objective_lag_ms is not UNSET:
+        checks.within("objective_lag_ms", scenario.objective_lag_ms, 1, checks.MAX_TIME_MS)
+
+
+def _check_load(scenario: UncheckedScenario, topic: world.TopicSpec) -> None:
+    where = f"topic {topic.name!r}"
+    if topic.poison:
+        check_poison(topic.name, topic.poison)
+    if not topic.load:
+        if topic.keys:
+            raise ScenarioError(f"{where} has keys and no load: give the load that they share")
+        return
+    if topic.records_per_s != world.DEFAULT_RECORDS_PER_S:
+        raise ScenarioError(
+            f"{where} has records_per_s={topic.records_per_s} and a load: leave out one of them"
+        )
+    check_load(topic.name, topic.load)
+    written = {
+        work.topic
+        for group in scenario.groups
+        if isinstance(group, ConnectGroupSpec)
+        for work in group.work.values()
+        if isinstance(work, SourceWork)
+    }
+    if topic.name in written:
+        raise ScenarioError(f"{where} has a load and a source connector: leave out one of them")
+    if topic.keys:
+        sizes = [
+            each.to
+            for each in scenario.happenings
+            if isinstance(each, happenings.AddPartitions) and each.topic == topic.name
+        ]
+        check_keys(topic.name, topic.keys, max([topic.partitions, *sizes]))
 
 
 def _check_groups(scenario: UncheckedScenario) -> None:

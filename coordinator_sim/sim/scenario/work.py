@@ -71,7 +71,21 @@ class ShapedPerPoll(Struct, frozen=True, kw_only=True, tag="shaped", forbid_unkn
     typical_ms: int
 
 
-ProcessingLaw = PerPoll | PerRecord | TablePerRecord | ShapedPerPoll
+class ShapedPerRecord(
+    Struct, frozen=True, kw_only=True, tag="shaped-per-record", forbid_unknown_fields=True
+):
+    """The records of one poll take equally long, a time drawn for each poll.
+
+    Args:
+        shape: A name of `SHAPES`.
+        typical_us: The median time of a record in microseconds.
+    """
+
+    shape: Shape
+    typical_us: int
+
+
+ProcessingLaw = PerPoll | PerRecord | TablePerRecord | ShapedPerPoll | ShapedPerRecord
 
 CommitMoment = Literal["auto", "before", "sync", "async", "every", "interval", "never"]
 
@@ -189,12 +203,15 @@ def check_processing(owner: str, law: ProcessingLaw) -> None:
             times = (ms * 1_000,)
         case PerRecord(us=us, poll_us=poll_us):
             times = (us, poll_us)
-        case ShapedPerPoll(shape=shape, typical_ms=typical_ms):
+        case ShapedPerPoll(shape=shape) | ShapedPerRecord(shape=shape):
             if shape not in SHAPES:
                 raise ScenarioError(
                     f"processing of {owner!r}: shape={shape!r} must be one of {', '.join(SHAPES)}"
                 )
-            times = (typical_ms * 1_000, typical_ms * SHAPES[shape][-1] * 10)
+            typical_us = (
+                law.typical_ms * 1_000 if isinstance(law, ShapedPerPoll) else law.typical_us
+            )
+            times = (typical_us, typical_us * SHAPES[shape][-1] // 100)
         case TablePerRecord(quantiles_us=times):
             if len(times) < 2 or list(times) != sorted(times):  # noqa: PLR2004 - a span has two ends
                 raise ScenarioError(

@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from typing import Final, Literal, overload
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from coordinator_sim.clients.config import refused_by
+from coordinator_sim.sim.scenario.load import Keys, Load, PoisonRecords
 from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATEGY, Scope
 from coordinator_sim.sim.scenario.work import CommitPolicy, ConnectorWork, ProcessingLaw
 
 DEFAULT_PROCESSING_MS: Final = 200
 """Duration of a poll's work where a scenario gives none; a variety draws another instead."""
+DEFAULT_RECORDS_PER_S: Final = 100
+"""Records a second to each partition where a scenario gives neither rate nor load."""
 Client = Literal["java", "librdkafka", "franz-go"]
 
 
@@ -64,12 +67,19 @@ class TopicSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Args:
         partitions: Number of partitions at the start, at least 1.
-        records_per_s: Records produced to each partition every second from time 0.
+        records_per_s: Records produced to each partition every second from time 0; unused where
+            the topic has a load.
+        load: Records produced to the whole topic; without one, `records_per_s` to each partition.
+        keys: Shares of the partitions in the load; equal ones without.
+        poison: Records that keep whoever processes them for a long time.
     """
 
     name: str
     partitions: int
-    records_per_s: int = 100
+    records_per_s: int = DEFAULT_RECORDS_PER_S
+    load: Load | UnsetType = UNSET
+    keys: Keys | UnsetType = UNSET
+    poison: PoisonRecords | UnsetType = UNSET
 
 
 class ConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,0 +1,56 @@
+"""Poison record: one record that no member can process within `max.poll.interval.ms`.
+
+Record 700 of orders-2 takes two minutes; `max.poll.interval.ms` is 30 s. Its owner leaves the group
+in the middle of it, the next owner begins at the last commit and meets the same record, and so on:
+the record goes round the group, and what one member has processed at last cannot be committed any
+more. Partitions that share an owner with it stand still too, and the others rebalance all the time.
+
+Look at: LeaveGroup "consumer poll timeout has expired." of one member after the other; the position
+of orders-2, which is never committed beyond 700; the lag of the group, which only grows; records
+that are processed again and again.
+"""
+
+from typing import Final
+
+from coordinator_sim.sim.scenario import (
+    CommitPolicy,
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    PerRecord,
+    PoisonRecords,
+    Scenario,
+    TopicSpec,
+)
+
+SCENARIO: Final = Scenario(
+    name="poison-record",
+    title="A poison record goes round the group",
+    story="Of three consumers with a max.poll.interval.ms of 30 s each in turn spends two minutes "
+    "on record 700 of orders-2, leaves by itself, and hands it to the next.",
+    duration_ms=300_000,
+    topics=(
+        TopicSpec(
+            name="orders",
+            partitions=6,
+            records_per_s=10,
+            poison=PoisonRecords(ms=120_000, at=((2, 700),)),
+        ),
+    ),
+    groups=(
+        ConsumerGroupSpec(
+            group_id="orders-app",
+            topics=("orders",),
+            assignors=("cooperative-sticky",),
+            settings={"max.poll.interval.ms": "30000"},
+            members=tuple(
+                ConsumerSpec(
+                    name=f"consumer-{number}",
+                    processing=PerRecord(us=2_000),
+                    commits=CommitPolicy(when="sync"),
+                )
+                for number in range(1, 4)
+            ),
+        ),
+    ),
+    objective_lag_ms=10_000,
+)
