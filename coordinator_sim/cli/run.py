@@ -21,11 +21,11 @@ from coordinator_sim.cli.own_assignors import (
 from coordinator_sim.cli.simulation import (
     Simulation,
     assignor_label,
+    load_story,
     simulate,
     with_objective,
     with_switches,
 )
-from coordinator_sim.cli.story_files import load_story
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:

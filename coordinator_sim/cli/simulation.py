@@ -1,8 +1,10 @@
-"""Simulating a scenario into a run directory, for the commands `run` and `demo`."""
+"""Simulating a scenario, or a story in Python, into a run directory: for `run` and `demo`."""
 
 import hashlib
+import runpy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,14 +13,16 @@ from msgspec import Struct
 
 from coordinator_sim import __version__
 from coordinator_sim.cli.metrics import write_metrics
-from coordinator_sim.errors import naming
+from coordinator_sim.errors import CoordinatorSimError, ScenarioError, described, naming
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder, Recorder
 
 if TYPE_CHECKING:
+    from simpy.events import ProcessGenerator
+
     from coordinator_sim.sim.runner import RunResult
     from coordinator_sim.sim.scenario.scenario import Scenario
-    from coordinator_sim.sim.stories import Story
+    from coordinator_sim.sim.stories import Story, StoryWorld
     from coordinator_sim.trace.exchange import Exchange
 
 
@@ -98,6 +102,45 @@ def with_objective(simulation: Simulation, lag_ms: int) -> Simulation:
     )
     options = {**simulation.options, "objective-lag-ms": str(lag_ms)}
     return msgspec.structs.replace(simulation, scenario=scenario, options=options)
+
+
+def load_story(path: Path) -> "tuple[Scenario, Story, str]":
+    """Run a Python file; return its `SCENARIO`, its `story`, and its name with a checksum.
+
+    Raises:
+        ScenarioError: the file fails, or lacks one of the two; a failure of the story is one too.
+    """
+    from coordinator_sim.sim.scenario.scenario import Scenario
+
+    if not path.is_file():
+        raise ScenarioError(f"{path}: no such file")
+    try:
+        found = runpy.run_path(str(path), run_name=path.stem)
+    except CoordinatorSimError:
+        raise
+    except Exception as error:
+        raise ScenarioError(f"{path}: {described(error)}") from error
+    scenario, story = found.get("SCENARIO"), found.get("story")
+    if not isinstance(scenario, Scenario):
+        raise ScenarioError(f"{path}: has no SCENARIO, the world that its story is told over")
+    if not isgeneratorfunction(story):
+        raise ScenarioError(f"{path}: has no story(world), a generator function")
+    checksum = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
+    return scenario, _checked(path, story), f"{path.name} {checksum}"
+
+
+def _checked(path: Path, story: "Story") -> "Story":
+    """The story; its own mistakes become one line with their place in the file."""
+
+    def checked(world: "StoryWorld") -> "ProcessGenerator":
+        try:
+            return (yield from story(world))
+        except CoordinatorSimError:
+            raise
+        except Exception as error:
+            raise ScenarioError(f"{path}: {described(error)}") from error
+
+    return checked
 
 
 def assignor_label(scenario: "Scenario") -> str | None:

@@ -186,7 +186,7 @@ class Simulation:
             brokers.create_topic(topic.name, topic.partitions)
         stage = self._populate(world, brokers)
         if story is not None:
-            self._environment.process(story(StoryWorld(world, scenario, stage, watch)))
+            self._environment.process(story(StoryWorld(world, scenario, stage.happen, watch)))
         self._elision: Elision | Calm | None = None
         if leaves_calm_out:
             self._elision = Calm(world, brokers, scenario, retimed, has_story=story is not None)

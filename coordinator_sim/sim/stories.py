@@ -1,4 +1,4 @@
-"""Stories: what happens in a run, told by simpy processes beside the scenario's own happenings.
+"""Stories: further happenings of a run, as simpy processes that users write.
 
 A story is a generator function. It yields simpy events and acts on the world between them:
 
@@ -17,7 +17,6 @@ from simpy.events import Event, Process, ProcessGenerator, Timeout
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.happenings import Stage
 from coordinator_sim.sim.scenario import happenings
 from coordinator_sim.sim.scenario.lengths import parse_length
 from coordinator_sim.sim.scenario.scenario import Scenario
@@ -56,18 +55,24 @@ class StoryWorld:
     Args:
         world: Shared parts of the run.
         scenario: The realised scenario.
-        stage: Carries out what happens.
+        perform: Carries a happening out now.
         watch: Tells of events of groups.
 
     Attributes:
         environment: The simpy environment, for its stores and resources; it counts microseconds.
     """
 
-    def __init__(self, world: World, scenario: Scenario, stage: Stage, watch: GroupWatch) -> None:
+    def __init__(
+        self,
+        world: World,
+        scenario: Scenario,
+        perform: Callable[[happenings.Happening], None],
+        watch: GroupWatch,
+    ) -> None:
         self.environment: Environment = world.environment
         self._world = world
         self._scenario = scenario
-        self._stage = stage
+        self._perform = perform
         self._watch = watch
         self._waiting: dict[str, list[tuple[str, Event]]] = {}
         self._looks_at: set[str] = set()
@@ -86,7 +91,7 @@ class StoryWorld:
         return self.environment.timeout(parse_length("timeout", length) * US_PER_MS)
 
     def until(self, group_id: str, state: str) -> Event:
-        """Return an event that comes once a group is in a state; at once where it is already.
+        """Return an event for a group's entering a state; it is triggered if the group is there.
 
         Args:
             group_id: The group; one that does not exist is Dead.
@@ -161,7 +166,7 @@ class StoryWorld:
         except msgspec.ValidationError as error:
             raise ScenarioError(f"{kind.__name__}: {error}") from error
         check_happening(self._scenario, happening)
-        self._stage.happen(happening)
+        self._perform(happening)
 
     def _look_soon(self, group_id: str) -> None:
         """Look at the group once what is being done at this instant is done."""

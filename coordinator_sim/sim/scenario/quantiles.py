@@ -32,9 +32,7 @@ def drawn(quantiles: tuple[int, ...], choices: Choices, site: str, key: str) -> 
     return interpolated(quantiles, choices.choose(site, key, table_options(quantiles)))
 
 
-def drawer(
-    quantiles: tuple[int, ...], choices: Choices, site: str, key: str
-) -> Callable[[], int]:
+def drawer(quantiles: tuple[int, ...], choices: Choices, site: str, key: str) -> Callable[[], int]:
     """Return a function that draws what `drawn` would, for a key that is drawn of often."""
     values = _values(quantiles)
     choose = choices.drawer(site, key, len(values))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_sim.cli.story_files import load_story
+from coordinator_sim.cli.simulation import load_story
 from coordinator_sim.errors import ScenarioError
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.trace.recorder import NullRecorder
