@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Final, Unpack
 
-from coordinator_sim.clients.async_consumer.discovery import AsyncDiscovery
+from coordinator_sim.clients.async_consumer.heartbeats import AsyncHeartbeats
 from coordinator_sim.clients.async_consumer.promise import Promise, kept
 from coordinator_sim.clients.async_consumer.request_states import RequestState
-from coordinator_sim.clients.background_requests import ConsumerSetup
+from coordinator_sim.clients.background_requests import MemberSetup
 from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.exceptions import (
     COMMIT_FAILED,
@@ -70,7 +70,7 @@ class Commit:
         self.outcome = Promise()
 
 
-class AsyncCommits(AsyncDiscovery):
+class AsyncCommits(AsyncHeartbeats):
     """Commits positions for the application, by interval and before reconciliations."""
 
     __slots__ = (
@@ -83,7 +83,7 @@ class AsyncCommits(AsyncDiscovery):
         "_unsent_commits",
     )
 
-    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
         super().__init__(config, **setup)
         self._auto_commit_due_ms = FOREVER
         self._auto_commit_in_flight = False

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final, Unpack
 
-from coordinator_sim.clients.async_consumer.heartbeats import AsyncHeartbeats
+from coordinator_sim.clients.async_consumer.consumer_membership import ConsumerMembership
 from coordinator_sim.clients.async_consumer.membership import AppEvent
 from coordinator_sim.clients.async_consumer.promise import Promise
 from coordinator_sim.clients.background_port import PendingCallback
@@ -60,7 +60,7 @@ class _PollEvent:
         self.error: str | None = None
 
 
-class AsyncConsumer(AsyncHeartbeats):
+class AsyncConsumer(ConsumerMembership):
     """The port of a consumer with `group.protocol=consumer`.
 
     Args:
@@ -73,7 +73,6 @@ class AsyncConsumer(AsyncHeartbeats):
         "_callback_error",
         "_draining",
         "_fetch_wake_ms",
-        "_has_left",
         "_inflight_poll",
         "_pass_error",
         "_turn_due_ms",
@@ -85,7 +84,6 @@ class AsyncConsumer(AsyncHeartbeats):
         self._callback_error: str | None = None
         self._draining: deque[AppEvent] = deque()
         self._fetch_wake_ms = FOREVER
-        self._has_left = False
         self._inflight_poll: _PollEvent | None = None
         self._pass_error: str | None = None
         self._turn_due_ms = FOREVER
@@ -358,21 +356,3 @@ class AsyncConsumer(AsyncHeartbeats):
         is_member = self._generation_id > 0
         kind = CallbackKind.PARTITIONS_REVOKED if is_member else CallbackKind.PARTITIONS_LOST
         self._run_callback(kind, owned, self._close_leave)
-
-    def _close_leave(self, now_ms: int) -> None:
-        self._leave_group(now_ms, runs_callbacks=False).then(self._close_left, now_ms)
-
-    def _close_left(self, error: str | None, now_ms: int) -> None:
-        del error, now_ms
-        self._has_left = True
-
-    def _maybe_end_call(self, now_ms: int) -> None:
-        is_overdue = self._call is AppCall.CLOSE and now_ms >= self._call_deadline_ms
-        knows = self._coordinator_id is not None
-        if is_overdue and knows and self._callback is None and self._is_leaving():
-            # Who could not leave in time says so once more. Source: pollOnClose.
-            self._send_heartbeat(now_ms, RequestKind.LEAVE)
-        if self._has_left:
-            self._finish_close()
-        else:
-            super()._maybe_end_call(now_ms)

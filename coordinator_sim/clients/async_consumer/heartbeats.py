@@ -1,22 +1,16 @@
-"""Heartbeats of the consumer protocol: when they are sent, and what their answers do.
-
-The fields of a heartbeat: all when joining, afterwards only those that have changed.
+"""Heartbeats of members with epochs: when they are sent, and what their answers do.
 
 Reconciliation: from the partitions that a member has to those that it is to have.
 
 Commit, give up, take over, acknowledge: one reconciliation at a time. Topics whose names are not
 known yet are left out, and the rest is acknowledged without them.
 
-Source: kafka 4.4, clients/.../consumer/internals/AbstractHeartbeatRequestManager.java and
-ConsumerHeartbeatRequestManager.java; kafka 4.4,
-clients/.../consumer/internals/ConsumerHeartbeatRequestManager.java, HeartbeatState.buildRequestData
-and its SentFields; kafka 4.4, clients/.../consumer/internals/AbstractMembershipManager.java,
-maybeReconcile and what it calls.
+Source: kafka 4.4, clients/.../consumer/internals/AbstractHeartbeatRequestManager.java;
+AbstractMembershipManager.java, maybeReconcile and what it calls.
 """
 
+from abc import abstractmethod
 from typing import Final, NamedTuple, Unpack
-
-from msgspec import Struct
 
 from coordinator_sim.clients.async_consumer.membership import AppEvent, AsyncMembership
 from coordinator_sim.clients.async_consumer.promise import Promise, kept
@@ -35,17 +29,22 @@ from coordinator_sim.clients.config import ConsumerConfig
 from coordinator_sim.clients.effects import CallbackKind
 from coordinator_sim.clients.exceptions import KAFKA, RETRIABLE, exception_name
 from coordinator_sim.clients.network import FOREVER, RequestKind
+from coordinator_sim.clients.port_core import AppCall
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.orders.iteration_order import java_hash_order, uuid_hash
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    TopicPartitions,
+)
+from coordinator_sim.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
 )
 
+HeartbeatResponse = ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse
 
-class _Step(NamedTuple):
+
+class Step(NamedTuple):
     """A reconciliation under way.
 
     Args:
@@ -61,96 +60,6 @@ class _Step(NamedTuple):
     revoked: tuple[TopicPartition, ...]
 
 
-class Membership(Struct, frozen=True, kw_only=True):
-    """The fields of a member from which its heartbeat is built.
-
-    Args:
-        member_epoch: 0 to join, -1 to leave, -2 for a static member that will come back.
-        rebalance_timeout_ms: `max.poll.interval.ms`.
-        topics: Topics of the subscription by name.
-        regex: RE2 expression that the coordinator resolves; None for none.
-        server_assignor: `group.remote.assignor`; None leaves the choice to the coordinator.
-        assignment: The member's current assignment.
-        is_joining: Whether the heartbeat has every field.
-    """
-
-    group_id: str
-    member_id: str
-    member_epoch: int
-    instance_id: str | None
-    rack_id: str | None
-    rebalance_timeout_ms: int
-    topics: tuple[str, ...]
-    regex: str | None
-    server_assignor: str | None
-    assignment: LocalAssignment
-    is_joining: bool
-
-
-class SentFields:
-    """The fields sent last; the next heartbeat has those that changed, or all after a failure.
-
-    After a reset an empty subscription by names is sent again, an absent regex is not.
-    """
-
-    __slots__ = ("_assignment", "_rebalance_timeout_ms", "_regex", "_server_assignor", "_topics")
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget everything (SentFields.reset)."""
-        self._rebalance_timeout_ms = -1
-        self._topics: frozenset[str] | None = None
-        self._regex: str | None = None
-        self._server_assignor: str | None = None
-        self._assignment: LocalAssignment | None = None
-
-    def request(self, member: Membership) -> ConsumerGroupHeartbeatRequest:
-        """Return the next heartbeat of the member, and remember what it tells."""
-        joins = member.is_joining
-        rebalance_timeout_ms = -1
-        if joins or member.rebalance_timeout_ms != self._rebalance_timeout_ms:
-            rebalance_timeout_ms = self._rebalance_timeout_ms = member.rebalance_timeout_ms
-        topics: tuple[str, ...] | None = None
-        named = frozenset(member.topics)
-        if joins or named != self._topics:
-            topics, self._topics = tuple(java_hash_order(member.topics)), named
-        regex: str | None = None
-        if (joins and member.regex is not None) or member.regex != self._regex:
-            # An empty expression takes a subscribed one back.
-            regex = member.regex or ""
-            self._regex = member.regex
-        assignor = member.server_assignor
-        is_told = assignor is not None and (joins or assignor != self._server_assignor)
-        if is_told:
-            self._server_assignor = assignor
-        partitions: tuple[TopicPartitions, ...] | None = None
-        if joins or member.assignment != self._assignment:
-            partitions, self._assignment = _owned(member.assignment), member.assignment
-        return ConsumerGroupHeartbeatRequest(
-            group_id=member.group_id,
-            member_id=member.member_id,
-            member_epoch=member.member_epoch,
-            instance_id=member.instance_id,
-            rack_id=member.rack_id if joins else None,
-            rebalance_timeout_ms=rebalance_timeout_ms,
-            subscribed_topic_names=topics,
-            subscribed_topic_regex=regex,
-            server_assignor=assignor if is_told else None,
-            topic_partitions=partitions,
-        )
-
-
-def _owned(assignment: LocalAssignment) -> tuple[TopicPartitions, ...]:
-    """Return the partitions as sent, in the order of Java's map (buildTopicPartitionsList)."""
-    by_id = assignment.partitions
-    return tuple(
-        TopicPartitions(topic_id, by_id[topic_id])
-        for topic_id in java_hash_order(by_id, hash_of=uuid_hash)
-    )
-
-
 _FENCES: Final = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
@@ -159,10 +68,10 @@ class AsyncHeartbeats(AsyncMembership):
 
     __slots__ = (
         "_beat",
+        "_has_left",
         "_ids_version",
         "_names_by_id",
         "_poll_deadline_ms",
-        "_sent_fields",
     )
 
     def __init__(self, config: ConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
@@ -170,7 +79,7 @@ class AsyncHeartbeats(AsyncMembership):
         self._names_by_id: dict[bytes, str] = {}
         self._ids_version = -1
         self._beat = HeartbeatState(config, self._jitter, key=self._client_id)
-        self._sent_fields = SentFields()
+        self._has_left = False
         self._poll_deadline_ms = FOREVER
 
     def _take_assignment(self, partitions: PartitionsById) -> None:
@@ -216,7 +125,7 @@ class AsyncHeartbeats(AsyncMembership):
 
         self._commit_before_rebalance(deadline_ms, now_ms).then(committed, now_ms)
 
-    def _next_step(self) -> _Step:
+    def _next_step(self) -> Step:
         resolved: PartitionsById = {}
         assigned: list[TopicPartition] = []
         for topic_id, partitions in self._target.partitions.items():
@@ -228,7 +137,7 @@ class AsyncHeartbeats(AsyncMembership):
                 resolved[topic_id] = partitions
                 assigned += (TopicPartition(name, number) for number in partitions)
         wanted = dict.fromkeys(assigned)
-        return _Step(
+        return Step(
             resolved=LocalAssignment(self._target.epoch, resolved),
             assigned=tuple(sorted(assigned)),
             added=tuple(sorted(tp for tp in assigned if tp not in self._assigned)),
@@ -257,7 +166,7 @@ class AsyncHeartbeats(AsyncMembership):
     def _end_reconciliation(self) -> None:
         self._is_reconciling = self._rejoined_meanwhile = False
 
-    def _revoke_and_assign(self, step: _Step, now_ms: int) -> None:
+    def _revoke_and_assign(self, step: Step, now_ms: int) -> None:
         """Give up, take over, acknowledge; a failed callback leaves the member RECONCILING.
 
         Source: revokeAndAssign.
@@ -267,13 +176,12 @@ class AsyncHeartbeats(AsyncMembership):
             if error is not None:
                 self._end_reconciliation()
             elif not self._maybe_abort():
-                self._assign(step).then(assigned, at_ms)
+                self._assign_partitions(step).then(assigned, at_ms)
 
         def assigned(error: str | None, at_ms: int) -> None:
             if error is not None:
                 self._end_reconciliation()
                 return
-            self._enable(step)
             if self._is_reconciling and not self._maybe_abort():
                 self._current = step.resolved
                 self._restart_auto_commit(at_ms)
@@ -293,35 +201,15 @@ class AsyncHeartbeats(AsyncMembership):
             return outcome
         return self._call_back(CallbackKind.PARTITIONS_REVOKED, owned, now_ms)
 
-    def _assign(self, step: _Step) -> Promise:
-        """Have the application own the new set, then run its callback (assignPartitions)."""
-        outcome = Promise()
-        self._app_events.append(AppEvent(outcome, partitions=step.added, assignment=step.assigned))
-        # Names of topics without a partition are forgotten.
+    def _assign_partitions(self, step: Step) -> Promise:
+        """Own the new set; names of topics without a partition are forgotten (assignPartitions)."""
+        outcome = self._assign(step)
         self._topic_names = {
             topic_id: name
             for topic_id, name in self._topic_names.items()
             if topic_id in step.resolved.partitions
         }
         return outcome
-
-    def _enable(self, step: _Step) -> None:
-        """Let assigned partitions be fetched from (enablePartitionsAwaitingCallback)."""
-        for partition in step.assigned:
-            self._awaits_callback.pop(partition, None)
-
-    def _apply_assignment(
-        self, assigned: tuple[TopicPartition, ...], added: tuple[TopicPartition, ...]
-    ) -> None:
-        """Own these partitions; those kept keep their positions (applyAssignment)."""
-        owned = self._assigned
-        self._assigned = {tp: owned.get(tp) for tp in assigned}
-        self._resets = {tp: None for tp in self._resets if tp in self._assigned}
-        self._pending_revocation = {
-            tp: None for tp in self._pending_revocation if tp in self._assigned and tp in owned
-        }
-        self._awaits_callback = {tp: None for tp in self._awaits_callback if tp in self._assigned}
-        self._awaits_callback.update(dict.fromkeys(added))
 
     # Sending.
 
@@ -339,7 +227,7 @@ class AsyncHeartbeats(AsyncMembership):
             self._begin_to_leave(is_poll_overdue=True)
             self._send_heartbeat(now_ms, RequestKind.LEAVE)
             beat.reset()
-            self._sent_fields.reset()
+            self._reset_sent_fields()
             return beat.interval_ms
         state = self._member_state
         beats_at_once = state in BEATS_AT_ONCE and not beat.is_in_flight
@@ -353,22 +241,7 @@ class AsyncHeartbeats(AsyncMembership):
 
         Source: AbstractHeartbeatRequestManager.makeHeartbeatRequest.
         """
-        config = self._config
-        request = self._sent_fields.request(
-            Membership(
-                group_id=self._group_id,
-                member_id=self._member_id,
-                member_epoch=self._generation_id,
-                instance_id=config.group_instance_id,
-                rack_id=config.client_rack or None,
-                rebalance_timeout_ms=config.rebalance_timeout_ms,
-                topics=self._subscription,
-                regex=self._regex,
-                server_assignor=config.group_remote_assignor,
-                assignment=self._current,
-                is_joining=self._member_state is MemberState.JOINING,
-            )
-        )
+        request = self._heartbeat_request()
         self._request(kind, self._coordinator_node_id, request, now_ms)
         self._beat.sent()
         self._heartbeat_generated(now_ms)
@@ -399,27 +272,19 @@ class AsyncHeartbeats(AsyncMembership):
     def _longest_wait_ms(self, now_ms: int) -> int:
         """Return how long the application may wait for records before it looks around.
 
-        Source: AbstractHeartbeatRequestManager.maximumTimeToWait,
-        CommitRequestManager.maximumTimeToWait.
+        Source: AbstractHeartbeatRequestManager.maximumTimeToWait.
         """
-        config, state = self._config, self._member_state
-        knows = self._coordinator_id is not None
-        longest_ms = FOREVER
-        if config.enable_auto_commit:
-            left_ms = self._auto_commit_due_ms - now_ms
-            if left_ms <= 0 and self._auto_commit_in_flight:
-                left_ms = config.auto_commit_interval_ms
-            longest_ms = left_ms if knows else config.retry_backoff_ms
+        state = self._member_state
         if state in (MemberState.UNSUBSCRIBED, MemberState.FATAL):
-            return longest_ms
+            return FOREVER
         if now_ms >= self._poll_deadline_ms:
             return 0
-        if not knows or state in OUT_OF_GROUP:
-            return min(longest_ms, config.retry_backoff_ms)
+        if self._coordinator_id is None or state in OUT_OF_GROUP:
+            return self._config.retry_backoff_ms
         if state in BEATS_AT_ONCE and not self._beat.is_in_flight:
             return 0
         half_ms = (self._poll_deadline_ms - now_ms) // 2
-        return min(longest_ms, half_ms, self._beat.next_in_ms(now_ms))
+        return min(half_ms, self._beat.next_in_ms(now_ms))
 
     def _restart_poll_timer(self, now_ms: int) -> None:
         """Note that the application polls; a member that had left for not polling joins again.
@@ -432,7 +297,7 @@ class AsyncHeartbeats(AsyncMembership):
 
     # Answers.
 
-    def _on_heartbeat(self, response: ConsumerGroupHeartbeatResponse, now_ms: int) -> None:
+    def _on_heartbeat(self, response: HeartbeatResponse, now_ms: int) -> None:
         """Take an answer (AbstractHeartbeatRequestManager.onResponse)."""
         if response.error_code is ErrorCode.NONE:
             self._beat.take_interval(response.heartbeat_interval_ms, now_ms)
@@ -441,7 +306,7 @@ class AsyncHeartbeats(AsyncMembership):
         else:
             self._heartbeat_refused(response.error_code, now_ms)
 
-    def _heartbeat_accepted(self, response: ConsumerGroupHeartbeatResponse, now_ms: int) -> None:
+    def _heartbeat_accepted(self, response: HeartbeatResponse, now_ms: int) -> None:
         """Adopt epoch and assignment (AbstractMembershipManager.onHeartbeatSuccess)."""
         state = self._member_state
         if state is MemberState.LEAVING:
@@ -465,7 +330,7 @@ class AsyncHeartbeats(AsyncMembership):
 
     def _heartbeat_refused(self, error: ErrorCode, now_ms: int) -> None:
         """Handle an error (onErrorResponse, handleSpecificExceptionInResponse)."""
-        self._sent_fields.reset()
+        self._reset_sent_fields()
         self._beat.failed(now_ms)
         match error:
             case ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_NOT_AVAILABLE:
@@ -491,7 +356,7 @@ class AsyncHeartbeats(AsyncMembership):
     def _heartbeat_lost(self, error: str, now_ms: int) -> None:
         """Handle a heartbeat that is not answered (AbstractHeartbeatRequestManager.onFailure)."""
         self._beat.failed(now_ms)
-        self._sent_fields.reset()
+        self._reset_sent_fields()
         if error in RETRIABLE:
             self._lost_contact(error)
         else:
@@ -502,3 +367,45 @@ class AsyncHeartbeats(AsyncMembership):
         """End a leave whose answer is no success (onHeartbeatFailure)."""
         if self._member_state is MemberState.UNSUBSCRIBED:
             self._left(now_ms)
+
+    # Closing.
+
+    def _close_leave(self, now_ms: int) -> None:
+        self._leave_group(now_ms, runs_callbacks=False).then(self._close_left, now_ms)
+
+    def _close_left(self, error: str | None, now_ms: int) -> None:
+        del error, now_ms
+        self._has_left = True
+
+    def _maybe_end_call(self, now_ms: int) -> None:
+        is_overdue = self._call is AppCall.CLOSE and now_ms >= self._call_deadline_ms
+        knows = self._coordinator_id is not None
+        if is_overdue and knows and self._callback is None and self._is_leaving():
+            # Who could not leave in time says so once more. Source: pollOnClose.
+            self._send_heartbeat(now_ms, RequestKind.LEAVE)
+        if self._has_left:
+            self._finish_close()
+        else:
+            super()._maybe_end_call(now_ms)
+
+    # What differs from one type of group to another.
+
+    @abstractmethod
+    def _heartbeat_request(self) -> ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest:
+        """Return the next heartbeat, and remember what it tells (buildHeartbeatRequest)."""
+
+    @abstractmethod
+    def _reset_sent_fields(self) -> None:
+        """Tell everything with the next heartbeat (resetHeartbeatState)."""
+
+    @abstractmethod
+    def _assign(self, step: Step) -> Promise:
+        """Take over the partitions of a reconciliation (signalPartitionsAssigned)."""
+
+    def _commit_before_rebalance(self, deadline_ms: int, now_ms: int) -> Promise:
+        """Commit what the application has consumed, if it commits (signalReconciliationStarted)."""
+        del deadline_ms, now_ms
+        return kept()
+
+    def _restart_auto_commit(self, now_ms: int) -> None:
+        """Begin the interval of commits anew (signalReconciliationCompleting)."""

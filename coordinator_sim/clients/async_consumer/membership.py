@@ -1,7 +1,8 @@
-"""The membership of the consumer protocol: joining, being fenced, leaving, failing for good.
+"""The membership of a group with epochs: joining, being fenced, leaving, failing for good.
 
-Source: kafka 4.4, clients/.../consumer/internals/AbstractMembershipManager.java and
-ConsumerMembershipManager.java.
+Consumers and share consumers have this in common.
+
+Source: kafka 4.4, clients/.../consumer/internals/AbstractMembershipManager.java.
 """
 
 from collections import deque
@@ -9,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple, Unpack
 
 from coordinator_sim.clients.async_consumer import states
-from coordinator_sim.clients.async_consumer.positions import AsyncPositions
+from coordinator_sim.clients.async_consumer.discovery import AsyncDiscovery
 from coordinator_sim.clients.async_consumer.promise import Promise, kept
 from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
@@ -42,7 +43,7 @@ class AppEvent(NamedTuple):
     assignment: tuple[TopicPartition, ...] | None = None
 
 
-class AsyncMembership(AsyncPositions):
+class AsyncMembership(AsyncDiscovery):
     """The member's state, and the steps that leave the group or come back to it."""
 
     __slots__ = (
@@ -134,9 +135,6 @@ class AsyncMembership(AsyncPositions):
 
     def _clear_assignment(self) -> None:
         self._assigned = {}
-        self._resets.clear()
-        self._pending_revocation.clear()
-        self._awaits_callback.clear()
         self._current = states.NO_ASSIGNMENT
         self._forget_target()
 
@@ -277,22 +275,17 @@ class AsyncMembership(AsyncPositions):
         self._metadata.wanted_topics = ()
         self._assigned = {}
 
-    # Callbacks.
+    # What only some members do.
+
+    def _note_epoch(self, epoch: int | None) -> None:
+        """Take a changed epoch; None outside the group (onMemberEpochUpdated)."""
 
     def _mark_pending_revocation(self, partitions: Iterable[TopicPartition]) -> None:
-        self._pending_revocation.update(dict.fromkeys(partitions))
+        """Fetch no more from partitions that are about to be given up."""
 
     def _call_back(
         self, kind: CallbackKind, partitions: Iterable[TopicPartition], now_ms: int
     ) -> Promise:
-        """Have the application run a callback about partitions given up; none for no partitions.
-
-        Source: ConsumerMembershipManager.enqueueConsumerRebalanceListenerCallback.
-        """
-        given_up = tuple(sorted(partitions))
-        outcome = Promise()
-        if given_up:
-            self._app_events.append(AppEvent(outcome, kind=kind, partitions=given_up))
-        else:
-            outcome.complete(now_ms)
-        return outcome
+        """Have the application run a callback, if it has any; by default it has none."""
+        del kind, partitions, now_ms
+        return kept()

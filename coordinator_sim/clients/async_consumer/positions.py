@@ -13,7 +13,7 @@ from coordinator_sim.clients import exceptions
 from coordinator_sim.clients.async_consumer.commits import COORDINATOR_GONE, STALE, AsyncCommits
 from coordinator_sim.clients.async_consumer.promise import Promise
 from coordinator_sim.clients.async_consumer.request_states import RequestState
-from coordinator_sim.clients.background_requests import ConsumerSetup
+from coordinator_sim.clients.background_requests import MemberSetup
 from coordinator_sim.clients.config import ConsumerConfig, OffsetReset
 from coordinator_sim.clients.network import FOREVER, RequestKind
 from coordinator_sim.kafka.errors import ErrorCode
@@ -63,7 +63,7 @@ class AsyncPositions(AsyncCommits):
         "_resets",
     )
 
-    def __init__(self, config: ConsumerConfig, **setup: Unpack[ConsumerSetup]) -> None:
+    def __init__(self, config: ConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
         super().__init__(config, **setup)
         self._awaits_callback: dict[TopicPartition, None] = {}
         self._cached_position_error: str | None = None
