@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import structs
 
+from coordinator_sim.broker.faults.faults import delay_of
 from coordinator_sim.sim.consumers import MAX_POLL_RECORDS
 from coordinator_sim.sim.degradation import longest_delay_ms
 from coordinator_sim.sim.processing import longest_busy_us
@@ -18,7 +19,9 @@ from coordinator_sim.sim.scenario import (
     ConsumerSpec,
     DegradeNetwork,
     DelayResponse,
+    FaultRule,
     GroupSpec,
+    Happening,
     LagConfigTopic,
     PauseBroker,
     PauseMember,
@@ -33,7 +36,7 @@ from coordinator_sim.sim.scenario import (
     UniformLatency,
     members_of,
 )
-from coordinator_sim.sim.scenario.happenings import ResponseHappening, end_of
+from coordinator_sim.sim.scenario.happenings import ResponseHappening, end_of, rule_of
 from coordinator_sim.sim.scenario.settings import int_setting
 from coordinator_sim_conformance.bounds import GroupTiming, convergence_bound_ms
 from coordinator_sim_conformance.checkers.history import Circumstances
@@ -76,30 +79,14 @@ def calm_from_ms(scenario: Scenario) -> int:
     added to the end of the last happening.
 
     A world with a variety is never calm: garbage collections go on to its end, so its groups need
-    not come to rest. Nor do groups that meet poison records.
+    not come to rest. Nor do groups that meet poison records, or a fault rule that has no end.
     """
     if scenario.variety is not None or any(topic.poison for topic in scenario.topics):
         return scenario.duration_ms
-    queued_ms = 0
-    for happening in scenario.happenings:
-        match happening:
-            case PauseMember() | SlowPoll():
-                queued_ms += happening.for_ms
-            case RestartMember():
-                queued_ms += happening.down_ms
-            case DelayResponse():
-                queued_ms += happening.by_ms * happening.count
-            case ReorderResponses():
-                queued_ms += happening.within_ms * happening.count
-            case DegradeNetwork(latency_ms=latency_ms):
-                queued_ms += 2 * longest_delay_ms(latency_ms)
-            case SetClock(member=str(), skew_ms=skew_ms):
-                # A client's clock stands still for a step back, from the last skew to this one.
-                queued_ms += 2 * abs(skew_ms)
-            case LagConfigTopic():
-                queued_ms += _CONNECT_UNSYNC_MS
-            case _:
-                pass
+    rules = [each.rule for each in scenario.happenings if isinstance(each, FaultRule)]
+    if any(rule.for_ms is rule.times is rule.match.nth is None for rule in rules):
+        return scenario.duration_ms
+    queued_ms = sum(map(_queued_ms, scenario.happenings))
     slow = [each.percent for each in scenario.happenings if isinstance(each, SlowDownstream)]
     queued_ms += _longest_poll_ms(scenario) * sum(slow) // 100
     last_ms = max((end_of(happening) for happening in scenario.happenings), default=0)
@@ -111,6 +98,28 @@ def _longest_poll_ms(scenario: Scenario) -> int:
     consumers = [one for one in scenario.members() if isinstance(one, ConsumerSpec)]
     laws = [one.processing or PerPoll(one.processing_ms) for one in consumers]
     return max((longest_busy_us(law, MAX_POLL_RECORDS) for law in laws), default=0) // 1_000 + 1
+
+
+def _queued_ms(happening: Happening) -> int:
+    """The time for which a happening may delay what follows the end of its direct effect."""
+    match happening:
+        case PauseMember() | SlowPoll():
+            return happening.for_ms
+        case RestartMember():
+            return happening.down_ms
+        case DelayResponse() | ReorderResponses():
+            return delay_of(rule_of(happening).action) * happening.count
+        case FaultRule(rule=rule):
+            return delay_of(rule.action) * (rule.times or 1)
+        case DegradeNetwork(latency_ms=latency_ms):
+            return 2 * longest_delay_ms(latency_ms)
+        case SetClock(member=str(), skew_ms=skew_ms):
+            # A client's clock stands still for a step back, from the last skew to this one.
+            return 2 * abs(skew_ms)
+        case LagConfigTopic():
+            return _CONNECT_UNSYNC_MS
+        case _:
+            return 0
 
 
 def with_calm(scenario: Scenario) -> Scenario:
@@ -130,6 +139,7 @@ def _timing_of(scenario: Scenario, group: GroupSpec) -> GroupTiming:
     # A response may be so late that its client gives up waiting and it counts as lost. One that
     # comes out of its turn costs another answer, or the whole process, which leaves sooner.
     lost = sum(event.count for event in scenario.happenings if isinstance(event, ResponseHappening))
+    lost += sum(e.rule.times or 1 for e in scenario.happenings if isinstance(e, FaultRule))
     common = structs.replace(
         GroupTiming(),
         heartbeat_interval_ms=_largest(settings, "heartbeat.interval.ms", 3_000),

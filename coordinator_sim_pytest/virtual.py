@@ -120,4 +120,4 @@ class KafkaInVirtualTime:
     def _began(self, kafka: VirtualKafka) -> None:
         self.events = kafka.events
         for fault in self._faults:
-            kafka.server.cluster.faults.add(fault)
+            kafka.server.cluster.add_fault(fault, kafka.server.now())

@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS, KAFKA_ASSIGNORS, own_assignors
+from coordinator_sim.broker.faults.faults import Action, Close, Delay, Drop, Fail, Fault, Match
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.sim.scenario import (
@@ -46,11 +47,14 @@ from coordinator_sim.sim.scenario import (
     CrashMember,
     DegradeNetwork,
     DelayResponse,
+    DeleteTopic,
+    DenyAccess,
     DiurnalLoad,
     DropResponse,
     DuplicateResponse,
     FailOffsetsReads,
     FailWork,
+    FaultRule,
     GroupSpec,
     Happening,
     LagConfigTopic,
@@ -101,10 +105,18 @@ APIS: Final = (*OF_MEMBERS, "FIND_COORDINATOR")
 ADDED_CONNECTOR: Final = "elastic"
 _LEAST_GROWN: Final = 10
 """Least number of partitions that a topic grows to."""
-_NOT_DRAWN: Final = frozenset({"HoldReplication", "CreateTopic"})
+_NOT_DRAWN: Final = frozenset({"HoldReplication", "CreateTopic", "ChangeConfig"})
 """HoldReplication: a heartbeat that waits for replication is in the trace when it is answered, and
 its session counts from when it arrived, which I6 cannot see. CreateTopic: no drawn group has a
-pattern."""
+pattern. ChangeConfig: no config of a drawn group, which is classic, can change while it runs."""
+REFUSALS: Final = (
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "COORDINATOR_NOT_AVAILABLE",
+    "NOT_COORDINATOR",
+    "REBALANCE_IN_PROGRESS",
+    "UNKNOWN_MEMBER_ID",
+)
+"""Errors of drawn fault rules, after which a client comes back by itself."""
 FAULTS: Final = tuple(
     sorted(
         kind.__name__
@@ -242,7 +254,41 @@ def _member_happenings(world: World) -> _Kinds:
         "DuplicateResponse": [_drawn(DuplicateResponse, **in_turn)],
         "ReorderResponses": [_drawn(ReorderResponses, **in_turn)],
         "SetClock": [clock_set],
+        "FaultRule": [_refusals(names)],
+        "DenyAccess": [
+            _drawn(
+                DenyAccess,
+                at_ms=instants(),
+                for_ms=_durations(100, 20_000),
+                operation=st.just("READ"),
+                group_id=st.just(world.group.group_id),
+                member=st.one_of(st.none(), st.sampled_from(names)),
+            )
+        ],
     }
+
+
+def _refusals(names: list[str]) -> st.SearchStrategy[Happening]:
+    """Requests of a member that are refused, late, hanging or cut off for some seconds."""
+    actions: st.SearchStrategy[Action] = st.one_of(
+        st.sampled_from(REFUSALS).map(Fail),
+        st.just(Close()),
+        st.just(Drop()),
+        _durations(100, 9_000).map(Delay),
+    )
+    rules = st.builds(
+        Fault,
+        action=actions,
+        match=st.builds(
+            Match,
+            api=st.sampled_from(OF_MEMBERSHIP),
+            client_id=st.sampled_from(names),
+            every=st.sampled_from((None, 2)),
+        ),
+        times=st.integers(1, 3),
+        for_ms=_durations(100, 15_000),
+    )
+    return st.builds(FaultRule, at_ms=instants(), rule=rules)
 
 
 def _world_happenings(world: World) -> _Kinds:
@@ -299,6 +345,9 @@ def _consumer_happenings(group: ConsumerGroupSpec, topics: Sequence[TopicSpec]) 
     names = [member.name for member in group.members]
     grown = max(_LEAST_GROWN, topics[0].partitions + 1)
     kinds: _Kinds = {
+        "DeleteTopic": [
+            _drawn(DeleteTopic, at_ms=instants(), topic=st.just(topics[-1].name)),
+        ],
         "AddPartitions": [
             _drawn(
                 AddPartitions, at_ms=instants(), topic=st.just(topics[0].name), to=st.just(grown)

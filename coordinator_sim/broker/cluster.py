@@ -20,7 +20,7 @@ from coordinator_sim.broker.cluster_parts import ClusterParts, TraceSink
 from coordinator_sim.broker.contract import Family, Instants
 from coordinator_sim.broker.draws import DrawBytes, chance, drawn_bytes, drawn_ids
 from coordinator_sim.broker.faults.fault_checks import check_fits
-from coordinator_sim.broker.faults.faults import Faults
+from coordinator_sim.broker.faults.faults import Fault, Faults, FaultState
 from coordinator_sim.broker.groups.discovery_api import DiscoveryApi
 from coordinator_sim.broker.groups.group_checks import TopologyDescriptions
 from coordinator_sim.broker.groups.group_coordinators import GroupCoordinators, IdsOf
@@ -109,6 +109,7 @@ class Cluster(ClusterParts):
         ids = SeededIds(settings.seed + (self.image.start_count << 32))
         self.groups = GroupCoordinators(self, ids_of or (lambda _broker_id: ids))
         self.faults.role_of = self.groups.role_of
+        self.faults.coordinates = self.groups.coordinates
         self.operations = Operations(self, self.groups)
         self._listen()
         self.transactions = Transactions(self, self.groups.complete_transaction)
@@ -147,6 +148,18 @@ class Cluster(ClusterParts):
             check_fits, ranges=versions.ranges, broker_ids=settings.broker_ids
         )
         return versions
+
+    def add_fault(self, fault: Fault, now: Instants) -> FaultState:
+        """Add a fault rule behind the existing ones, until its time is over.
+
+        Raises:
+            ConfigError: the rule could never act.
+        """
+        added = self.faults.add(fault)
+        if fault.for_ms is not None:
+            end_ms = now.wall_ms + fault.for_ms
+            self.scheduler.at_wall_ms(end_ms, lambda _now: self.faults.end(added.fault_id))
+        return added
 
     def begin(self, now: Instants) -> None:
         """Go on with what was kept: every partition has a leader again, coordinators load."""

@@ -549,8 +549,8 @@ def fault_add(
     action: Annotated[
         str,
         typer.Argument(
-            help="drop, close, duplicate, reorder[=MS], delay=MS, error=CODE, fail-append[=CODE], "
-            "slow-append=MS, move-coordinator[=BROKER]"
+            help="drop, lose, close, duplicate, reorder[=MS], delay=MS, error=CODE, "
+            "fail-append[=CODE], slow-append=MS, move-coordinator[=BROKER]"
         ),
     ],
     match: Annotated[
@@ -558,11 +558,12 @@ def fault_add(
         typer.Argument(
             metavar="KEY=VALUE...",
             help="api, group, member, role, client_id, broker, connection, min_version, "
-            "max_version, nth, probability",
+            "max_version, nth, every, probability",
         ),
     ] = None,
     after: Annotated[bool, typer.Option("--after", help="Act on the finished answer.")] = False,
     times: Annotated[int | None, typer.Option(min=1, help="At most so often.")] = None,
+    for_ms: Annotated[int | None, typer.Option(min=1, help="For so long.", metavar="MS")] = None,
 ) -> None:
     """Add a rule.
 
@@ -573,6 +574,8 @@ def fault_add(
         fault["phase"] = "after"
     if times is not None:
         fault["times"] = times
+    if for_ms is not None:
+        fault["for_ms"] = for_ms
     typer.echo(f"rule {call(context, 'POST', '/v1/faults', fault)['fault_id']}")
 
 
@@ -597,7 +600,7 @@ _PARAMETERS: Final = {
     "reorder": "ms",
     "move-coordinator": "to",
 }
-_ACTIONS: Final = ("drop", "close", *_PARAMETERS, "duplicate")
+_ACTIONS: Final = ("drop", "lose", "close", *_PARAMETERS, "duplicate")
 _MATCHES: Final = (
     "api",
     "group",
@@ -609,9 +612,12 @@ _MATCHES: Final = (
     "min_version",
     "max_version",
     "nth",
+    "every",
     "probability",
 )
-_NUMBERS: Final = ("ms", "to", "broker", "connection", "min_version", "max_version", "nth")
+_NUMBERS: Final = (
+    *("ms", "to", "broker", "connection", "min_version", "max_version", "nth", "every"),
+)
 
 
 def _action(text: str) -> dict[str, Json]:

@@ -217,6 +217,15 @@ class BackgroundPort(BackgroundRequests, ABC):
             self._out.append(effects.CommitCompleted(token=token))
         return token, self._settle(now_ms)
 
+    def topic_unknown(self, now_ms: int) -> effects.Effects:
+        """Ask for metadata, as a fetch was answered with UNKNOWN_TOPIC_OR_PARTITION.
+
+        Source: kafka 4.4, FetchCollector.handleInitializeErrors; librdkafka, rdkafka_fetcher.c;
+        franz-go, source.handleReqResp.
+        """
+        self._metadata.request_update()
+        return self._settle(now_ms)
+
     def subscribe(self, topics: Sequence[str], now_ms: int) -> effects.Effects:
         """Replace the subscription and rejoin."""
         self._subscription = tuple(sorted(dict.fromkeys(topics)))

@@ -114,6 +114,10 @@ class ConsumerPort(ClientPort, Protocol):
         """Return from a poll that only waits for records."""
         ...
 
+    def topic_unknown(self, now_ms: int) -> Effects:
+        """Ask for metadata, as a topic that is fetched does not exist any more."""
+        ...
+
     def positions_found(self, found: Mapping[TopicPartition, int], now_ms: int) -> Effects:
         """Adopt the answer to `ResetPositions`."""
         ...

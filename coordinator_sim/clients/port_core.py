@@ -228,6 +228,15 @@ class PortCore(ABC):
             self._dispatch(pending, response, now_ms)
         return self._settle(now_ms)
 
+    def topic_unknown(self, now_ms: int) -> Effects:
+        """Ask for metadata, as a fetch was answered with UNKNOWN_TOPIC_OR_PARTITION.
+
+        Source: kafka 4.4, FetchCollector.handleInitializeErrors.
+        """
+        self._metadata.request_update()
+        self._activity = True
+        return self._settle(now_ms)
+
     def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
         """Handle an answer that is not the one to the oldest request of its connection.
 

@@ -1,4 +1,4 @@
-"""The roles of a member in its group, as fault rules and scenarios name them."""
+"""The roles of members and brokers in a group, as fault rules and scenarios name them."""
 
 from typing import Final
 
@@ -7,3 +7,5 @@ LEADER: Final = "leader"
 FOLLOWER: Final = "follower"
 """Any other member of the group."""
 ROLES: Final = (LEADER, FOLLOWER)
+COORDINATOR: Final = "coordinator"
+"""The broker that leads the group's offsets partition."""

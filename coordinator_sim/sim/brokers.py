@@ -8,11 +8,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from coordinator_sim.broker.cluster import Cluster
 from coordinator_sim.broker.contract import Call, Instants
-from coordinator_sim.broker.faults.faults import memberships_of
+from coordinator_sim.broker.error_answers import with_error
+from coordinator_sim.broker.faults.fault_door import pass_request
+from coordinator_sim.broker.faults.faults import Action as FaultAction
+from coordinator_sim.broker.faults.faults import (
+    Close,
+    Delay,
+    Drop,
+    Duplicate,
+    Fail,
+    Fault,
+    Lose,
+    Reorder,
+    as_json,
+    error_named,
+)
 from coordinator_sim.clients.effects import Send
 from coordinator_sim.clock import Action, Alarmed
 from coordinator_sim.clock.clock import WallClock
@@ -20,9 +34,9 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.meddling import Target
 from coordinator_sim.sim.network import Connection, Network, ResponseMessage
 from coordinator_sim.sim.scenario.choices import Choices
+from coordinator_sim.sim.scenario.fault_rules import API_VERSIONS
 from coordinator_sim.sim.world import US_PER_MS, create_topic
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.exchange import TOLD_APIS, Exchange
@@ -64,34 +78,9 @@ def exchange_of(
 
 REQUESTS: Final = "requests"
 TIMERS: Final = "timers"
+_CHANCES: Final = 1_000_000
+"""Steps of a rule's probability."""
 _RESUME_ORDERS: Final = (REQUESTS, TIMERS)
-
-API_VERSIONS: Final = {
-    ApiKey.METADATA: 12,
-    ApiKey.OFFSET_COMMIT: 9,
-    ApiKey.OFFSET_FETCH: 9,
-    ApiKey.FIND_COORDINATOR: 6,
-    ApiKey.JOIN_GROUP: 9,
-    ApiKey.HEARTBEAT: 4,
-    ApiKey.LEAVE_GROUP: 5,
-    ApiKey.SYNC_GROUP: 5,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: 1,
-    ApiKey.DELETE_GROUPS: 2,
-    ApiKey.OFFSET_DELETE: 0,
-    ApiKey.PRODUCE: 12,
-    ApiKey.FETCH: 12,
-    ApiKey.LIST_OFFSETS: 10,
-    ApiKey.CREATE_TOPICS: 7,
-    ApiKey.DESCRIBE_CLUSTER: 2,
-    ApiKey.DESCRIBE_CONFIGS: 4,
-    ApiKey.INIT_PRODUCER_ID: 5,
-    ApiKey.ADD_PARTITIONS_TO_TXN: 3,
-    ApiKey.END_TXN: 5,
-}
-"""Versions that a current client and a current broker agree on; topics go by their names.
-
-Source: kafka trunk, clients/src/main/resources/common/message/*.json.
-"""
 
 
 class Channel:
@@ -129,17 +118,28 @@ class Channel:
 
     def call(self, message: Send, now: Instants) -> Call[Struct]:
         """Open a request: the call that the cluster handles."""
-        connection = self._connection
-        connection.answering = message
+        self._connection.answering = message
+        call = self._call(message, now)
+        if self._driver.on_exchange is not None and call.api in TOLD_APIS:
+            self._asked = (self._driver.now_us, call.context.api_version)
+        return call
+
+    def handle(self, message: Send, now: Instants) -> None:
+        """Open a request, and hand it to the cluster, unless a fault rule acts on it."""
+        call = self.call(message, now)
+        if self._cluster.faults.rules:
+            self._pass_faults(call)
+        else:
+            self._cluster.handle(call, self)
+
+    def _call(self, message: Send, now: Instants) -> Call[Struct]:
         request = message.request
         api = request.api_key
         context = self._contexts.get(api)
         if context is None:
             context = self._contexts[api] = self._context(api)
-        if self._driver.on_exchange is not None and api in TOLD_APIS:
-            self._asked = (self._driver.now_us, context.api_version)
         return Call(
-            broker_id=connection.broker_id,
+            broker_id=self._connection.broker_id,
             api=api,
             request=request,
             context=context,
@@ -175,10 +175,10 @@ class Channel:
             self._driver.on_exchange(exchange_of(connection, self.number, message, response, times))
         # A request that a port made is answered by a response that a port knows.
         answer: ResponseMessage = (message.correlation_id, response)  # type: ignore[assignment]
-        if not self._driver.network.meddling.is_on:
-            connection.respond(answer)
+        if self._cluster.faults.rules:
+            self._respond_by_rules(message, answer)
         else:
-            self._meddle(message, answer)
+            connection.respond(answer)
 
     def takes_back(self) -> bool:
         """Whether the client gave up the open request, a Fetch that waits, for another one."""
@@ -210,7 +210,7 @@ class Channel:
         """Handle the first request that waits."""
         connection = self._connection
         if connection.waiting and connection.answering is None and not self.is_throttled:
-            self._cluster.handle(self.call(connection.waiting.pop(0), now), self)
+            self.handle(connection.waiting.pop(0), now)
 
     def end(self) -> None:
         """Forget the connection: what it asked is not answered any more."""
@@ -219,23 +219,52 @@ class Channel:
         self._cluster.forget(self._token)
         self._cluster.disconnected(self.number)
 
-    def _meddle(self, message: Send, answer: ResponseMessage) -> None:
-        """Send the answer as happenings want it: not at all, late, twice, or behind the next."""
-        connection, meddling = self._connection, self._driver.network.meddling
-        targets, api = self._targets(message.request), message.request.api_key
-        if meddling.is_lost(targets, api):
-            if message.correlation_id in connection.open_requests:
-                connection.open_requests.remove(message.correlation_id)
-            return
-        connection.hold_back(meddling.delay_us(targets, api))
-        within_us = meddling.overtaken_within_us(targets, api)
-        if within_us:
-            self._overtaken.append(answer)
-            self._driver.call_later(within_us, partial(self._send_alone, answer))
-            return
-        connection.respond(answer)
-        if meddling.is_doubled(targets, api):
-            connection.respond(answer)
+    def _pass_faults(self, call: Call[Struct]) -> None:
+        """Let the fault rules act on a request before the cluster takes it."""
+        connection, message = self._connection, self._connection.answering
+
+        def take(now: Instants) -> None:
+            if connection.answering is message and connection.is_server_open:
+                self._cluster.handle(structs.replace(call, now=now), self)
+
+        def refuse(refusal: Struct) -> None:
+            connection.answering = None
+            if message is not None:
+                self._respond((message.correlation_id, refusal))  # type: ignore[arg-type] # as in answered
+
+        pass_request(self._cluster, call, take, refuse=refuse, close=self.closed)
+
+    def _respond_by_rules(self, message: Send, answer: ResponseMessage) -> None:
+        """Send the answer as the first rule that matches wants it; see `FaultDoor.answered`."""
+        connection, cluster = self._connection, self._cluster
+        call = self._call(message, cluster.latest)
+        match cluster.faults.after(call):
+            case Drop():
+                connection.answering = message
+            case Lose():
+                if message.correlation_id in connection.open_requests:
+                    connection.open_requests.remove(message.correlation_id)
+            case Close():
+                self.closed()
+            case Reorder(ms):
+                self._overtaken.append(answer)
+                self._driver.call_later(ms * US_PER_MS, partial(self._send_alone, answer))
+            case Delay(ms):
+                connection.hold_back(ms * US_PER_MS)
+                self._respond(answer)
+            case Duplicate():
+                connection.respond(answer)
+                self._respond(answer)
+            case Fail(error):
+                code, version = error_named(error), call.context.api_version
+                failed = with_error(call.api, version, answer[1], code)
+                self._respond((answer[0], failed))  # type: ignore[arg-type] # as in answered
+            case _:
+                self._respond(answer)
+
+    def _respond(self, answer: ResponseMessage) -> None:
+        """Send an answer, and behind it those that it was to overtake."""
+        self._connection.respond(answer)
         self._send_overtaken()
 
     def _send_alone(self, answer: ResponseMessage) -> None:
@@ -247,17 +276,6 @@ class Channel:
         answers, self._overtaken = self._overtaken, []
         for each in answers:
             self._connection.respond(each)
-
-    def _targets(self, request: Struct) -> tuple[Target, ...]:
-        """Return whom a response is for: the member, then the roles it has when it is answered."""
-        if not self._driver.network.meddling.names_roles:
-            return (self._connection.member,)
-        roles = (
-            (group_id, self._cluster.groups.role_of(group_id, name))
-            for group_id, name in memberships_of(request)
-        )
-        found = [(group_id, role) for group_id, role in roles if role is not None]
-        return (self._connection.member, *dict.fromkeys(found))
 
 
 class ClusterDriver(Alarmed):
@@ -284,6 +302,7 @@ class ClusterDriver(Alarmed):
         "_has_long_work",
         "_next_number",
         "_recorder",
+        "_traced_rules",
         "cluster",
         "held",
         "network",
@@ -312,6 +331,9 @@ class ClusterDriver(Alarmed):
         self._channels: dict[Connection, Channel] = {}
         self._next_number = 1
         self._has_long_work = False
+        self._traced_rules: dict[int, None] = {}
+        cluster.faults.heard = self._fault_acted
+        cluster.faults.chance = self._fault_chance
         cluster.jobs.begun = self._long_work_begins
         cluster.operations.election_delay_ms = failover_ms
         cluster.cluster_events.broker_fenced.append(partial(self._record, "BrokerFenced"))
@@ -345,7 +367,7 @@ class ClusterDriver(Alarmed):
             connection.waiting.append(message)
             return
         now = self._now()
-        self.cluster.handle(channel.call(message, now), channel)
+        channel.handle(message, now)
         self._go_on(now)
 
     def closed(self, connection: Connection) -> None:
@@ -356,6 +378,31 @@ class ClusterDriver(Alarmed):
         self._channels.pop(connection).end()
 
     # -- happenings ------------------------------------------------------------------------
+
+    def add_fault(self, rule: Fault, *, is_traced: bool) -> None:
+        """Let a fault rule act from now on; `is_traced` records each time that it does."""
+        now = self._now()
+        added = self.cluster.add_fault(rule, now)
+        if is_traced:
+            self._traced_rules[added.fault_id] = None
+        self._go_on(now)
+
+    def administer(self, request: Action) -> None:
+        """Let an operator's request be handled at this instant."""
+        now = self.cluster.latest = self._now()
+        request()
+        self._go_on(now)
+
+    def _fault_chance(self) -> float:
+        """Draw a number for a rule with a probability; choice 0 lets no likely rule act."""
+        drawn = self._choices.choose("fault-rule", "chance", _CHANCES)
+        return (_CHANCES - 1 - drawn) / _CHANCES
+
+    def _fault_acted(self, fault_id: int, call: Call[Struct], action: FaultAction) -> None:
+        if fault_id in self._traced_rules:
+            client_id, done = call.context.client_id, as_json(action)
+            attrs = {"api": call.api.name, "client": client_id, "action": done}
+            self._record("FaultActed", call.broker_id, attrs)
 
     def create_topic(self, name: str, partitions: int) -> None:
         """Create a topic, or grow it to a number of partitions; see `world.create_topic`."""

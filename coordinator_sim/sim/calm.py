@@ -197,7 +197,7 @@ class Calm:
         return (
             not network.is_whole
             or network.degradations.is_on
-            or network.meddling.is_pending
+            or cluster.faults.is_pending
             or bool(self._brokers.held)
             or any(self._world.slow_percents.values())
             or cluster.scheduler.has_tasks

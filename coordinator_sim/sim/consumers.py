@@ -347,6 +347,9 @@ class ConsumerProcess(ClientProcess):
         """
         if not self._is_polling or not self._consumer.awaits_records:
             return
+        deleted = self._world.topic_logs.deleted
+        if deleted and any(each.topic in deleted for each in self._consumer.fetchable):
+            self._run(self._consumer.topic_unknown(self._now_ms()))
         if self._take_records():
             self._run(self._consumer.fetch_completed(self._now_ms()))
             return

@@ -189,7 +189,7 @@ class Elision:
             raise _Busy("choices are kept on a tape")
         if world.variety is not None or world.network.constant_us is None:
             raise _Busy("latencies or durations are drawn")
-        if not world.network.is_exact or self._brokers.held:
+        if not world.network.is_exact or cluster.faults.is_pending or self._brokers.held:
             raise _Busy("the network or a broker is disturbed")
         if cluster.scheduler.has_tasks:
             raise _Busy("a broker has something to do")

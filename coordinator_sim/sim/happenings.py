@@ -7,9 +7,12 @@ from typing import assert_never
 import msgspec
 from simpy.events import ProcessGenerator, Timeout
 
+from coordinator_sim.broker.faults.faults import as_json
+from coordinator_sim.broker.security.authorizer import WILDCARD
 from coordinator_sim.clock import Action
-from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.sim.brokers import ClusterDriver
+from coordinator_sim.sim.cluster_admin import ClusterAdmin
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.degradation import End
 from coordinator_sim.sim.members import Member
@@ -32,7 +35,7 @@ class Stage:
         workloads: The agents with their workloads.
     """
 
-    __slots__ = ("_cluster", "_connect", "_members", "_workloads", "_world")
+    __slots__ = ("_admin", "_cluster", "_connect", "_members", "_workloads", "_world")
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class Stage:
     ) -> None:
         self._world = world
         self._cluster = cluster
+        self._admin = ClusterAdmin(cluster.cluster, self._refused)
         self._members = members
         self._connect = connect
         self._workloads = workloads
@@ -77,13 +81,17 @@ class Stage:
         elif isinstance(happening, happenings.ProcessHappening):
             self._change_process(happening)
         elif isinstance(happening, happenings.ResponseHappening):
-            self._meddle(happening)
+            self._cluster.add_fault(happenings.rule_of(happening), is_traced=False)
+        elif isinstance(happening, scripted.FaultRule):
+            self._cluster.add_fault(happening.rule, is_traced=True)
         elif isinstance(happening, happenings.MemberHappening):
             self._change_member(happening)
         elif isinstance(happening, scripted.SetClock):
             self._set_clock(happening)
         elif isinstance(happening, scripted.SlowDownstream):
             self._slow_down(happening)
+        elif isinstance(happening, happenings.AdminHappening):
+            self._administer(happening)
         else:
             self._change_cluster(happening)
 
@@ -131,21 +139,6 @@ class Stage:
         elif happening.broker is not None:
             self._cluster.set_clock(happening.broker, skew_ms=skew_ms, drift_ppm=drift_ppm)
 
-    def _meddle(self, happening: happenings.ResponseHappening) -> None:
-        meddling, api = self._world.network.meddling, ApiKey[happening.api]
-        target = happening.member or (happening.group_id or "", happening.role or "")
-        match happening:
-            case scripted.DropResponse(count=count):
-                meddling.lose(target, api, count)
-            case scripted.DelayResponse(count=count, by_ms=by_ms):
-                meddling.delay(target, api, count, by_us=by_ms * US_PER_MS)
-            case scripted.DuplicateResponse(count=count):
-                meddling.double(target, api, count)
-            case scripted.ReorderResponses(count=count, within_ms=within_ms):
-                meddling.put_behind(target, api, count, within_us=within_ms * US_PER_MS)
-            case _:
-                assert_never(happening)
-
     def _change_cluster(self, happening: happenings.ClusterHappening) -> None:
         match happening:
             case scripted.PartitionNetwork(member=member, broker=broker, for_ms=for_ms):
@@ -163,13 +156,36 @@ class Stage:
                 self._cluster.crash(broker, for_ms)
             case scripted.FailOffsetsReads(broker=broker, prefix=prefix, for_ms=for_ms):
                 self._cluster.fail_reads(broker, prefix, for_ms)
-            case scripted.AddPartitions(topic=topic, to=to):
-                self._cluster.create_topic(topic, to)
-                self._world.topic_logs.grow(topic, to, self._world.environment.now_us)
-            case scripted.CreateTopic(topic=topic, partitions=partitions):
-                self._cluster.create_topic(topic, partitions)
             case _:
                 assert_never(happening)
+
+    def _administer(self, happening: happenings.AdminHappening) -> None:
+        match happening:
+            case scripted.AddPartitions(topic=topic, to=to):
+                if self._world.partition_count(topic):
+                    self._cluster.create_topic(topic, to)
+                    self._world.topic_logs.grow(topic, to, self._world.environment.now_us)
+            case scripted.CreateTopic(topic=topic, partitions=partitions):
+                self._cluster.create_topic(topic, partitions)
+            case scripted.DeleteTopic(topic=topic):
+                self._cluster.administer(partial(self._admin.delete_topic, topic))
+                self._world.topic_logs.delete(topic)
+            case scripted.ChangeConfig():
+                self._cluster.administer(partial(self._admin.change_config, happening))
+            case scripted.DenyAccess(member=member, for_ms=for_ms):
+                network = self._world.network
+                host = WILDCARD if member is None else network.host_of(member).removeprefix("/")
+                self._cluster.administer(partial(self._admin.deny, happening, host))
+                self._in(for_ms, partial(self._allow_again, happening, host))
+            case _:
+                assert_never(happening)
+
+    def _allow_again(self, denied: scripted.DenyAccess, host: str) -> None:
+        self._world.record_fault("AccessAllowed", operation=denied.operation)
+        self._cluster.administer(partial(self._admin.allow_again, denied, host))
+
+    def _refused(self, error: ErrorCode, message: str) -> None:
+        self._world.record_fault("AdminRefused", error=error.name, message=message)
 
     def _degrade(self, happening: scripted.DegradeNetwork) -> None:
         end: End = happening.member or happening.broker or 0
@@ -223,6 +239,8 @@ def _after(due: Timeout, action: Action) -> ProcessGenerator:
 
 def _text(value: object) -> str:
     """Format a happening's field as the trace shows it."""
+    if isinstance(value, msgspec.Struct):
+        return as_json(value)
     if isinstance(value, tuple):
         return ",".join(value)
     if isinstance(value, dict):

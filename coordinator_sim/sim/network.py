@@ -30,7 +30,6 @@ from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.requests import Response
 from coordinator_sim.sim.degradation import Degradations, End
 from coordinator_sim.sim.environment import Environment
-from coordinator_sim.sim.meddling import Meddling
 from coordinator_sim.sim.scenario.choices import Choices
 from coordinator_sim.sim.scenario.quantiles import drawer
 from coordinator_sim.sim.scenario.world import (
@@ -319,8 +318,6 @@ class Network:
         self._dead_count = 0
         self._stalled: dict[int, None] = {}
         self._cuts: list[tuple[str | None, int | None]] = []
-        self.meddling = Meddling()
-        """Responses that are to be lost or late."""
         self._hosts: dict[str, str] = {}
 
     def attach(self, broker_id: int, server: ServerEnd) -> None:
@@ -409,7 +406,7 @@ class Network:
     def is_exact(self) -> bool:
         """Whether it is whole, and every message takes the same time and arrives once."""
         is_constant = self.constant_us is not None and not self.degradations.is_on
-        return is_constant and self.is_whole and not self.meddling.is_pending
+        return is_constant and self.is_whole
 
     def reaches(self, member: str, broker_id: int) -> bool:
         """Whether the broker lives and goes on, and messages between the two arrive at present."""

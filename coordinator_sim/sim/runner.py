@@ -20,6 +20,7 @@ from coordinator_sim.log.counting_store import CountingStore
 from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.calm import Calm, CalmRecorder
+from coordinator_sim.sim.cluster_admin import AUTHORIZER, ClusterAdmin
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.elision import Elided, Elision
@@ -29,6 +30,7 @@ from coordinator_sim.sim.lag_meter import LagMeter
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.network import Network
 from coordinator_sim.sim.scenario.choices import Choice, Choices, ChosenIds
+from coordinator_sim.sim.scenario.happenings import DenyAccess
 from coordinator_sim.sim.scenario.quantiles import drawn
 from coordinator_sim.sim.scenario.scenario import Scenario
 from coordinator_sim.sim.scenario.variants import realised
@@ -309,6 +311,7 @@ def _cluster(scenario: Scenario, choices: Choices, trace: TraceSink | None) -> C
     """Return the cluster of a scenario: its offsets topic is there, and loaded."""
     brokers = scenario.brokers
     profile = profile_named(scenario.profile)
+    is_guarded = any(isinstance(each, DenyAccess) for each in scenario.happenings)
     cluster = Cluster(
         ClusterSettings(
             profile=profile,
@@ -316,6 +319,7 @@ def _cluster(scenario: Scenario, choices: Choices, trace: TraceSink | None) -> C
             coordinator=configured(CoordinatorConfig(), scenario.broker_settings),
             auto_create_topics=False,
             load_ms=scenario.load_ms,
+            given={"authorizer.class.name": AUTHORIZER} if is_guarded else {},
         ),
         endpoint=lambda broker_id, _listener: Endpoint(f"broker-{broker_id}", BROKER_PORT),
         new_store=lambda _topic, _partition, _topic_id: CountingStore(),
@@ -325,6 +329,8 @@ def _cluster(scenario: Scenario, choices: Choices, trace: TraceSink | None) -> C
     # The cluster is older than the run: what made its offsets topic is no part of the trace.
     cluster.trace = None
     cluster.topics.create_asked_for(OFFSETS_TOPIC, Instants(0, 0))
+    if is_guarded:
+        ClusterAdmin(cluster, lambda _error, _message: None).allow_all()
     cluster.trace = trace
     return cluster
 

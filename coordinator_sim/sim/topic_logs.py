@@ -31,9 +31,12 @@ class TopicLogs:
     Args:
         topics: The topics of the scenario, with their rates and loads.
         keeps_instants: Whether to keep when records were appended, for `arrival_us`.
+
+    Attributes:
+        deleted: Topics that were deleted.
     """
 
-    __slots__ = ("_appends", "_contents", "_loads", "_poison", "_rates", "_written")
+    __slots__ = ("_appends", "_contents", "_loads", "_poison", "_rates", "_written", "deleted")
 
     def __init__(self, topics: Iterable[TopicSpec], *, keeps_instants: bool = False) -> None:
         self._rates: dict[str, int] = {}
@@ -47,6 +50,7 @@ class TopicLogs:
                 self._rates[topic.name] = topic.records_per_s
             if topic.poison:
                 self._poison[topic.name] = topic.poison
+        self.deleted: dict[str, None] = {}
         self._written: dict[TopicPartition, int] = {}
         self._appends: dict[TopicPartition, list[tuple[int, int]]] | None = None
         """When records were appended, and how many up to then."""
@@ -146,6 +150,16 @@ class TopicLogs:
     def write_by_hand(self, topic: str) -> None:
         """Limit a topic to appended records, from the start on."""
         self._rates.pop(topic, None)
+
+    def delete(self, topic: str) -> None:
+        """Remove all records of a topic, which receives none by itself any more."""
+        self.deleted[topic] = None
+        self._rates[topic] = 0
+        self._loads.pop(topic, None)
+        self._poison.pop(topic, None)
+        for partition in [each for each in self._written if each.topic == topic]:
+            for table in (self._written, self._contents, self._appends or {}):
+                table.pop(partition, None)
 
     def grow(self, topic: str, partitions: int, now_us: int) -> None:
         """Share a topic's load among more partitions from now on."""

@@ -7,6 +7,7 @@ from coordinator_sim.broker.faults import faults
 from coordinator_sim.broker.offered import Ranges
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.kafka.roles import COORDINATOR
 from coordinator_sim.messages.catalogue import layout_of
 from coordinator_sim.messages.schema import Layout
 
@@ -35,6 +36,10 @@ _APPENDS: Final = _WAITING_APPENDS | {
     ApiKey.ADD_OFFSETS_TO_TXN,
 }
 """Requests that may append to a log, also to the one of transactions."""
+_OF_OTHER_GROUPS: Final = frozenset(
+    api for api in ApiKey if api.name.startswith(("CONSUMER_GROUP", "SHARE_", "STREAMS_"))
+)
+"""APIs of groups whose members have no roles."""
 _ERROR_FIELDS: Final = frozenset({"errorCode", "partitionErrorCode"})
 
 
@@ -65,7 +70,10 @@ def check_fits(fault: faults.Fault, ranges: Ranges, broker_ids: Collection[int])
     if match.member is not None:
         spoken = [each for each in spoken if _has(layout_of(*each, response=False), _MEMBER_FIELDS)]
         _require(spoken, f"member {match.member!r}: {what} names no member")
-    if match.role is not None:
+    if match.role == COORDINATOR:
+        spoken = [each for each in spoken if _names_group(*each)]
+        _require(spoken, f"role {match.role!r}: {what} names no group")
+    elif match.role is not None:
         spoken = [each for each in spoken if _may_have_role(*each)]
         _require(spoken, f"role {match.role!r}: {what} names no member of a classic group")
         if fault.phase is faults.Phase.AFTER:
@@ -125,7 +133,7 @@ def _names_group(api: ApiKey, version: int) -> bool:
 
 def _may_have_role(api: ApiKey, version: int) -> bool:
     """Whether such a request may be sent for a member of a classic group."""
-    if api is ApiKey.CONSUMER_GROUP_HEARTBEAT:
+    if api in _OF_OTHER_GROUPS:
         return False
     return _has(layout_of(api, version, response=False), _MEMBER_FIELDS)
 

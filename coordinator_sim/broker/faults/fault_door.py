@@ -1,6 +1,10 @@
 """Applies fault rules to the requests of a connection; unused while there are no rules."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.broker.error_answers import error_answer, with_error
@@ -44,30 +48,19 @@ class FaultDoor:
         Args:
             take: Hands the request to the cluster.
         """
-        cluster, call, pending = self._cluster, self._call, self._pending
-        now = cluster.latest = call.now
-        match cluster.faults.before(call):
-            case None:
-                take(now)
-            case faults.Drop():
-                return
-            case faults.Delay(ms):
-                cluster.scheduler.at_wall_ms(now.wall_ms + ms, take)
-            case faults.Fail(error):
-                refusal = error_answer(
-                    call.api, pending.version, call.request, faults.error_named(error)
-                )
-                write = response_writer(call.api, pending.version)
-                self._asker.answered(write(pending.correlation_id, refusal))
-            case faults.Close():
-                self._output.close(_REASON)
-            case faults.FailAppend(error):
-                cluster.operations.taken_while_appends_fail(faults.error_named(error), take, now)
-            case faults.SlowAppend(ms):
-                cluster.operations.slow_appends.taken_while_slow(ms, take, now)
-            case faults.MoveCoordinator(to):
-                group_id = next(faults.groups_of(call.request), "")
-                cluster.operations.taken_while_coordinator_moves(group_id, to, take, now)
+
+        def refuse(refusal: Struct) -> None:
+            pending = self._pending
+            write = response_writer(pending.api, pending.version)
+            self._asker.answered(write(pending.correlation_id, refusal))
+
+        pass_request(
+            self._cluster,
+            self._call,
+            take,
+            refuse=refuse,
+            close=partial(self._output.close, _REASON),
+        )
 
     def answered(self, frame: bytes | None) -> None:
         """Apply the first rule that matches the answer, or let it go; see `Asker.answered`."""
@@ -75,6 +68,8 @@ class FaultDoor:
         match cluster.faults.after(self._call):
             case faults.Drop():
                 return
+            case faults.Lose():
+                self._asker.answered(None)
             case faults.Delay(ms):
                 at_ms = cluster.latest.wall_ms + ms
                 cluster.scheduler.at_wall_ms(at_ms, lambda _now: self._asker.answered(frame))
@@ -101,6 +96,45 @@ class FaultDoor:
     def ended(self, reason: str) -> None:
         """Pass the end of the connection on, without asking the rules; see `Asker.ended`."""
         self._asker.ended(reason)
+
+
+def pass_request(
+    cluster: "Cluster",
+    call: Call[Any],
+    take: Task,
+    *,
+    refuse: Callable[[Struct], None],
+    close: Callable[[], None],
+) -> None:
+    """Apply the first rule that matches a request, or let the cluster take it.
+
+    Args:
+        cluster: The cluster with the rules.
+        call: The request.
+        take: Hands the request to the cluster.
+        refuse: Takes an answer that the cluster did not give.
+        close: Closes the connection.
+    """
+    now = cluster.latest = call.now
+    match cluster.faults.before(call):
+        case None:
+            take(now)
+        case faults.Drop():
+            return
+        case faults.Delay(ms):
+            cluster.scheduler.at_wall_ms(now.wall_ms + ms, take)
+        case faults.Fail(error):
+            code = faults.error_named(error)
+            refuse(error_answer(call.api, call.context.api_version, call.request, code))
+        case faults.Close():
+            close()
+        case faults.FailAppend(error):
+            cluster.operations.taken_while_appends_fail(faults.error_named(error), take, now)
+        case faults.SlowAppend(ms):
+            cluster.operations.slow_appends.taken_while_slow(ms, take, now)
+        case faults.MoveCoordinator(to):
+            group_id = next(faults.groups_of(call.request), "")
+            cluster.operations.taken_while_coordinator_moves(group_id, to, take, now)
 
 
 def _tainted(pending: PendingAnswer, frame: bytes, error: ErrorCode) -> bytes:

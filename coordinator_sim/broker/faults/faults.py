@@ -5,33 +5,21 @@ cluster takes them. `Faults` is asked about every request; the first rule that m
 connection carries out what an action does to bytes and slots.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from enum import Enum, unique
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from coordinator_sim.broker.contract import Call
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.roles import ROLES
-from coordinator_sim.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from coordinator_sim.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from coordinator_sim.messages.delete_groups import DeleteGroupsRequest
-from coordinator_sim.messages.describe_groups import DescribeGroupsRequest
-from coordinator_sim.messages.find_coordinator import FindCoordinatorRequest
-from coordinator_sim.messages.heartbeat import HeartbeatRequest
-from coordinator_sim.messages.join_group import JoinGroupRequest
-from coordinator_sim.messages.leave_group import LeaveGroupRequest
-from coordinator_sim.messages.offset_commit import OffsetCommitRequest
-from coordinator_sim.messages.offset_delete import OffsetDeleteRequest
-from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
-from coordinator_sim.messages.sync_group import SyncGroupRequest
-from coordinator_sim.messages.txn_offset_commit import TxnOffsetCommitRequest
+from coordinator_sim.kafka.roles import COORDINATOR, ROLES
 
 Chance = Callable[[], float]
 """Draws a number from 0 (included) to 1 (excluded)."""
@@ -46,20 +34,7 @@ _SHOWN: Final = 60
 """Longest part, in characters, of a wrong name that a message quotes."""
 _MAX_VERSION: Final = (1 << 15) - 1
 _GROUP_KEYS: Final = 0
-_OF_ONE_MEMBER: Final = (
-    HeartbeatRequest,
-    JoinGroupRequest,
-    OffsetCommitRequest,
-    SyncGroupRequest,
-    TxnOffsetCommitRequest,
-)
-_OF_ONE_GROUP: Final = (
-    *_OF_ONE_MEMBER,
-    AddOffsetsToTxnRequest,
-    ConsumerGroupHeartbeatRequest,
-    LeaveGroupRequest,
-    OffsetDeleteRequest,
-)
+_ALL_ROLES: Final = (*ROLES, COORDINATOR)
 
 
 @unique
@@ -81,9 +56,11 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
         max_version: The highest request version, included; not below the lowest.
         member: A member id or a `group.instance.id`.
         role: `leader` or `follower`: what the member is in its group when the rule is asked.
+            `coordinator`: the broker coordinates a group that the request names.
         broker: Id of the broker that the request reached.
         connection: Number of the connection, as `GET /v1/connections` shows it.
         nth: Act on only this one of the requests that the other fields match, counted from 1.
+        every: Act on every so many-th of them; excludes `nth`.
         probability: Probability of acting on a matching request, above 0 and up to 1.
     """
 
@@ -97,6 +74,7 @@ class Match(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     broker: int | None = None
     connection: int | None = None
     nth: int | None = None
+    every: int | None = None
     probability: float = 1.0
 
 
@@ -106,6 +84,10 @@ class _Action(Struct, frozen=True, omit_defaults=True, tag_field="do", forbid_un
 
 class Drop(_Action, frozen=True, tag="drop"):
     """Never answer. Later requests of the connection stay unanswered too, as answers keep order."""
+
+
+class Lose(_Action, frozen=True, tag="lose"):
+    """Lose the answer on its way; later answers of the connection arrive, which no TCP does."""
 
 
 class Delay(_Action, frozen=True, tag="delay"):
@@ -165,7 +147,16 @@ class MoveCoordinator(_Action, frozen=True, tag="move-coordinator"):
 
 
 Action = (
-    Drop | Delay | Fail | Close | Duplicate | Reorder | FailAppend | SlowAppend | MoveCoordinator
+    Drop
+    | Lose
+    | Delay
+    | Fail
+    | Close
+    | Duplicate
+    | Reorder
+    | FailAppend
+    | SlowAppend
+    | MoveCoordinator
 )
 
 
@@ -174,12 +165,14 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
     Args:
         times: How often the rule acts at most; None for no limit.
+        for_ms: Wall time for which the rule acts, up to a day; None for no end.
     """
 
     action: Action
     match: Match = Match()
     phase: Phase = Phase.BEFORE
     times: int | None = None
+    for_ms: int | None = None
 
 
 class FaultState(Struct, frozen=True, kw_only=True):
@@ -204,17 +197,27 @@ class _Rule:
         self.api = None if fault.match.api is None else api_named(fault.match.api)
         self.fitting = 0
         self.hits = 0
+        self.is_over = False
 
-    def acts_on(self, call: Call[Any], chance: Chance, role_of: RoleOf) -> bool:
-        fault = self.fault
-        if fault.times is not None and self.hits >= fault.times:
-            return False
-        if not (self._fits(call) and self._fits_role(call, role_of)):
+    @property
+    def is_used_up(self) -> bool:
+        fault, nth = self.fault, self.fault.match.nth
+        return (
+            self.is_over
+            or (fault.times is not None and self.hits >= fault.times)
+            or (nth is not None and self.fitting >= nth)
+        )
+
+    def acts_on(self, call: Call[Any], faults: "Faults") -> bool:
+        match = self.fault.match
+        if self.is_used_up or not (self._fits(call) and self._fits_role(call, faults)):
             return False
         self.fitting += 1
-        if fault.match.nth is not None and self.fitting != fault.match.nth:
+        if match.nth is not None and self.fitting != match.nth:
             return False
-        if fault.match.probability < 1 and chance() >= fault.match.probability:
+        if match.every is not None and self.fitting % match.every:
+            return False
+        if match.probability < 1 and faults.chance() >= match.probability:
             return False
         self.hits += 1
         return True
@@ -232,12 +235,17 @@ class _Rule:
             and _like(match.member, members_of(call.request))
         )
 
-    def _fits_role(self, call: Call[Any], role_of: RoleOf) -> bool:
+    def _fits_role(self, call: Call[Any], faults: "Faults") -> bool:
         match = self.fault.match
+        if match.role == COORDINATOR:
+            return any(
+                _like(match.group, (group_id,)) and faults.coordinates(call.broker_id, group_id)
+                for group_id in groups_of(call.request)
+            )
         return match.role is None or any(
             _like(match.group, (group_id,))
             and _like(match.member, (name,))
-            and role_of(group_id, name) == match.role
+            and faults.role_of(group_id, name) == match.role
             for group_id, name in memberships_of(call.request)
         )
 
@@ -249,11 +257,12 @@ class Faults:
         chance: Draws for rules with a probability.
 
     Attributes:
+        chance: As above.
         rules: In order; empty as a rule.
     """
 
     def __init__(self, chance: Chance) -> None:
-        self._chance = chance
+        self.chance = chance
         self.rules: list[_Rule] = []
         self._last_id = 0
         self.heard: Callable[[int, Call[Any], Action], None] | None = None
@@ -261,6 +270,8 @@ class Faults:
         self.check: Callable[[Fault], None] = lambda _fault: None
         """Raises ConfigError for a rule that the cluster cannot use."""
         self.role_of: RoleOf = lambda _group_id, _name: None
+        self.coordinates: Callable[[int, str], bool] = lambda _broker_id, _group_id: False
+        """Whether a broker coordinates a group."""
 
     def add(self, fault: Fault) -> FaultState:
         """Add a rule behind the existing ones.
@@ -281,6 +292,16 @@ class Faults:
         self.rules = [rule for rule in self.rules if rule.fault_id != fault_id]
         return len(self.rules) < count
 
+    def end(self, fault_id: int) -> None:
+        """Let a rule act no more; its counts stay."""
+        for rule in self.rules:
+            rule.is_over = rule.is_over or rule.fault_id == fault_id
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether some rule may still act."""
+        return any(not rule.is_used_up for rule in self.rules)
+
     def clear(self) -> None:
         """Remove all rules."""
         self.rules = []
@@ -299,7 +320,7 @@ class Faults:
 
     def _ask(self, phase: Phase, call: Call[Any]) -> Action | None:
         for rule in self.rules:
-            if rule.fault.phase is phase and rule.acts_on(call, self._chance, self.role_of):
+            if rule.fault.phase is phase and rule.acts_on(call, self):
                 if self.heard is not None:
                     self.heard(rule.fault_id, call, rule.fault.action)
                 return rule.fault.action
@@ -318,13 +339,17 @@ def check_fault(fault: Fault) -> None:
     if not 0 < match.probability <= 1:
         raise ConfigError(f"probability {match.probability}: wants above 0 and up to 1")
     _within("nth", match.nth, 1, _MAX_COUNT)
+    _within("every", match.every, 1, _MAX_COUNT)
+    if match.nth is not None and match.every is not None:
+        raise ConfigError("nth and every: give one, as nth acts once and every again and again")
+    _within("for_ms", fault.for_ms, 1, LONGEST_DELAY_MS)
     _within("times", fault.times, 1, _MAX_COUNT)
     _within("connection", match.connection, 1, _MAX_COUNT)
     _within("broker", match.broker, 0, _MAX_COUNT)
     _check_versions(match)
     _check_member(match.member)
-    if match.role is not None and match.role not in ROLES:
-        raise ConfigError(f"role {match.role!r}: wants {' or '.join(ROLES)}")
+    if match.role is not None and match.role not in _ALL_ROLES:
+        raise ConfigError(f"role {match.role!r}: wants {' or '.join(_ALL_ROLES)}")
     _check_action(fault.action, fault.phase)
 
 
@@ -333,8 +358,10 @@ def _check_action(action: Action, phase: Phase) -> None:
         _within("delay ms", action.ms, 0, LONGEST_DELAY_MS)
     if isinstance(action, Reorder):
         _within("reorder ms", action.ms, 1, LONGEST_DELAY_MS)
-    if isinstance(action, Duplicate | Reorder) and phase is Phase.BEFORE:
-        raise ConfigError("duplicate and reorder are done to answers: give phase after (--after)")
+    if isinstance(action, Lose | Duplicate | Reorder) and phase is Phase.BEFORE:
+        raise ConfigError(
+            "lose, duplicate and reorder are done to answers: give phase after (--after)"
+        )
     if isinstance(action, SlowAppend):
         _within("slow-append ms", action.ms, 1, LONGEST_DELAY_MS)
     if isinstance(action, MoveCoordinator):
@@ -401,21 +428,15 @@ def _quoted(name: str) -> str:
     return repr(name if len(name) <= _SHOWN else name[:_SHOWN] + "...")
 
 
-def groups_of(request: Struct) -> Iterator[str]:
+def groups_of(request: Any) -> Iterator[str]:  # noqa: ANN401 - any request of `messages`
     """The group ids that a request names."""
-    match request:
-        case OffsetFetchRequest():
-            yield from (group.group_id for group in request.groups)
-        case DescribeGroupsRequest():
-            yield from request.groups
-        case DeleteGroupsRequest():
-            yield from request.groups_names
-        case ConsumerGroupDescribeRequest():
-            yield from request.group_ids
-        case FindCoordinatorRequest() if request.key_type == _GROUP_KEYS:
-            yield from request.coordinator_keys
-        case _ if isinstance(request, _OF_ONE_GROUP):
-            yield request.group_id
+    if getattr(request, "key_type", None) == _GROUP_KEYS:
+        yield from request.coordinator_keys
+    for listed in ("groups", "groups_names", "group_ids"):
+        for each in getattr(request, listed, ()):
+            yield each if isinstance(each, str) else each.group_id
+    if (group_id := getattr(request, "group_id", None)) is not None:
+        yield group_id
 
 
 def members_of(request: Struct) -> Iterator[str]:
@@ -423,23 +444,29 @@ def members_of(request: Struct) -> Iterator[str]:
     return (name for _, name in memberships_of(request))
 
 
-def memberships_of(request: Struct) -> Iterator[tuple[str, str]]:
+def memberships_of(request: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - as above
     """The members that a request is sent for: group id, and member id or group instance id."""
-    found: Iterable[tuple[str, str | None]] = ()
-    if isinstance(request, _OF_ONE_MEMBER):
-        group_id = request.group_id
-        found = ((group_id, request.member_id), (group_id, request.group_instance_id))
-    elif isinstance(request, ConsumerGroupHeartbeatRequest):
-        found = ((request.group_id, request.member_id),)
-    elif isinstance(request, OffsetFetchRequest):
-        found = ((group.group_id, group.member_id) for group in request.groups)
-    elif isinstance(request, LeaveGroupRequest):
-        found = (
-            (request.group_id, name)
-            for each in request.members
-            for name in (each.member_id, each.group_instance_id)
-        )
-    yield from ((group_id, name) for group_id, name in found if name)
+    own = getattr(request, "group_id", None)
+    for each in (request, *getattr(request, "members", ()), *getattr(request, "groups", ())):
+        group_id = getattr(each, "group_id", own)
+        for name in (getattr(each, "member_id", ""), getattr(each, "group_instance_id", "")):
+            if group_id is not None and name:
+                yield group_id, name
+
+
+def delay_of(action: Action) -> int:
+    """The time in ms by which an action makes something late; 0 for none."""
+    return action.ms if isinstance(action, Delay | Reorder | SlowAppend) else 0
+
+
+def as_json(value: Struct) -> str:
+    """A rule, or a part of it, as one line of JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+def literal(name: str | None) -> str | None:
+    """A pattern that fits this text alone."""
+    return None if name is None else re.sub(r"[*?[]", r"[\g<0>]", name)
 
 
 def _like(pattern: str | None, values: "Iterator[str] | tuple[str, ...]") -> bool:

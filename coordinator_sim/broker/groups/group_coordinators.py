@@ -36,7 +36,7 @@ from coordinator_sim.coordinator.topics import KnownTopic
 from coordinator_sim.kafka.completion import CompleteTransaction
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC, partition_for
 from coordinator_sim.kafka.roles import FOLLOWER, LEADER
 from coordinator_sim.messages.requests import GROUP_COORDINATOR_APIS, GroupRequest
 
@@ -535,6 +535,14 @@ class GroupCoordinators:
                 if member_id in group.members:
                     return LEADER if member_id == group.leader_id else FOLLOWER
         return None
+
+    def coordinates(self, broker_id: int, group_id: str) -> bool:
+        """Whether a broker leads the offsets partition of a group."""
+        topic = self._image.topics.get(OFFSETS_TOPIC)
+        if topic is None:
+            return False
+        partition = partition_for(group_id, len(topic.partitions))
+        return topic.partitions[partition].leader_id == broker_id
 
     def leader_of(self, partition: int) -> BrokerCoordinator | None:
         """The living broker that leads an offsets partition, None when there is none."""

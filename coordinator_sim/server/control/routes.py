@@ -433,7 +433,7 @@ def add_fault(control: "Control", request: ControlRequest) -> models.FaultView:
     """Let a rule take part, behind those that are there."""
     fault: Fault = request.body
     _check_connection(control, fault.match.connection)
-    added = _fault(control.cluster.faults.add(fault))
+    added = _fault(control.cluster.add_fault(fault, control.now()))
     control.tell("fault", "ADDED", fault_id=added.fault_id)
     return added
 

@@ -8,19 +8,22 @@ from typing import Any, Final, get_args
 
 import msgspec
 
+from coordinator_sim.broker.faults.faults import Drop, Fault, Lose
 from coordinator_sim.errors import UNREADABLE_JSON, ScenarioError
 from coordinator_sim.sim.scenario.happenings import (
     CrashBroker,
     CreateTopic,
     DelayResponse,
+    DeleteTopic,
     DropResponse,
     DuplicateResponse,
+    FaultRule,
     Happening,
     MoveCoordinator,
     PauseBroker,
     ReorderResponses,
-    ResponseHappening,
     end_of,
+    rule_of,
 )
 from coordinator_sim.sim.scenario.member_tasks import (
     PACKAGE,
@@ -54,7 +57,7 @@ from coordinator_sim.trogdor.targets import target_nodes
 from coordinator_sim.trogdor.topology import Topology
 
 _OPERATED: Final = (
-    *(CrashBroker, PauseBroker, MoveCoordinator, CreateTopic),
+    *(CrashBroker, PauseBroker, MoveCoordinator, CreateTopic, DeleteTopic, FaultRule),
     *(DropResponse, DelayResponse, DuplicateResponse, ReorderResponses),
 )
 
@@ -189,25 +192,19 @@ def _calls(happening: Happening) -> Iterable[ControlCall]:
         case (
             DropResponse() | DelayResponse() | DuplicateResponse() | ReorderResponses() as disorder
         ):
-            yield ControlCall(at_ms, "POST", "/v1/faults", _rule(disorder))
+            yield ControlCall(at_ms, "POST", "/v1/faults", _rule(rule_of(disorder)))
+        case FaultRule(rule=rule):
+            yield ControlCall(at_ms, "POST", "/v1/faults", _rule(rule))
+        case DeleteTopic(topic=topic):
+            yield ControlCall(at_ms, "DELETE", f"/v1/topics/{topic}")
 
 
-def _rule(happening: ResponseHappening) -> dict[str, Any]:
-    """A fault rule for the next answers of an API; a member is known by its client id."""
-    action: dict[str, Any]
-    match happening:
-        case DropResponse():
-            action = {"do": "drop"}
-        case DelayResponse(by_ms=by_ms):
-            action = {"do": "delay", "ms": by_ms}
-        case DuplicateResponse():
-            action = {"do": "duplicate"}
-        case ReorderResponses(within_ms=within_ms):
-            action = {"do": "reorder", "ms": within_ms}
-    match = {"api": happening.api, "client_id": happening.member}
-    match |= {"group": happening.group_id, "role": happening.role}
-    given = {name: value for name, value in match.items() if value is not None}
-    return {"match": given, "action": action, "phase": "after", "times": happening.count}
+def _rule(rule: Fault) -> dict[str, Any]:
+    """A rule as a real cluster takes it: no answer is lost alone on a TCP connection."""
+    if isinstance(rule.action, Lose):
+        rule = msgspec.structs.replace(rule, action=Drop())
+    data: dict[str, Any] = msgspec.to_builtins(rule)
+    return data
 
 
 _PARTS: Final = (

@@ -6,6 +6,19 @@ written. `member` is the name of a consumer or of a Connect worker.
 
 from msgspec import Struct
 
+from coordinator_sim.broker.faults.faults import (
+    Action,
+    Delay,
+    Duplicate,
+    Fault,
+    Lose,
+    Match,
+    Phase,
+    Reorder,
+    delay_of,
+    literal,
+)
+
 
 class _Happening(
     Struct, frozen=True, kw_only=True, tag_field="kind", tag=True, forbid_unknown_fields=True
@@ -196,6 +209,16 @@ class ReorderResponses(_Happening, frozen=True, kw_only=True):
     role: str | None = None
 
 
+class FaultRule(_Happening, frozen=True, kw_only=True):
+    """Mistreat requests by a rule of the same form as a served cluster's, from `at_ms` on.
+
+    `rule.for_ms` ends it, `rule.times` bounds it. A member is known by `client_id`, its name. An
+    answer that phase `after` delays is late on the network: the broker goes on meanwhile.
+    """
+
+    rule: Fault
+
+
 class LagConfigTopic(_Happening, frozen=True, kw_only=True):
     """Stop a Connect worker from reading new records of the config topic for `for_ms`."""
 
@@ -284,6 +307,44 @@ class AddPartitions(_Happening, frozen=True, kw_only=True):
     to: int
 
 
+class DeleteTopic(_Happening, frozen=True, kw_only=True):
+    """Delete a topic with its records, as DeleteTopics does; its offsets are deleted with it."""
+
+    topic: str
+
+
+class ChangeConfig(_Happening, frozen=True, kw_only=True):
+    """Set configs of a topic, of a broker or all brokers, or of a group by IncrementalAlterConfigs.
+
+    Args:
+        broker: Id of the broker, as text; empty for the default of all brokers.
+        configs: Value by name; None deletes the config.
+    """
+
+    topic: str | None = None
+    broker: str | None = None
+    group_id: str | None = None
+    configs: dict[str, str | None]
+
+
+class DenyAccess(_Happening, frozen=True, kw_only=True):
+    """Deny an operation on a topic or a group for `for_ms`, by an ACL that CreateAcls adds.
+
+    Everything else stays allowed. DeleteAcls removes the rule afterwards. Consumers fetch without
+    being asked for rights: a denied READ of a topic shows in their commits alone.
+
+    Args:
+        operation: Kafka's name, such as READ.
+        member: Whom it is denied, by the address of its machine; None for everybody.
+    """
+
+    for_ms: int
+    operation: str
+    topic: str | None = None
+    group_id: str | None = None
+    member: str | None = None
+
+
 class CreateTopic(_Happening, frozen=True, kw_only=True):
     """Create a topic; consumers that subscribe by a pattern may match it."""
 
@@ -347,17 +408,18 @@ ClusterHappening = (
     | PauseBroker
     | CrashBroker
     | FailOffsetsReads
-    | AddPartitions
-    | CreateTopic
 )
+AdminHappening = AddPartitions | CreateTopic | DeleteTopic | ChangeConfig | DenyAccess
 Happening = (
     ProcessHappening
     | MemberHappening
     | SetClock
     | SlowDownstream
     | ResponseHappening
+    | FaultRule
     | ConnectorHappening
     | ClusterHappening
+    | AdminHappening
 )
 
 
@@ -402,22 +464,42 @@ def scale_out(
     )
 
 
+def rule_of(happening: ResponseHappening) -> Fault:
+    """The fault rule of a happening about responses."""
+    match happening:
+        case DelayResponse(by_ms=by_ms):
+            action: Action = Delay(by_ms)
+        case ReorderResponses(within_ms=within_ms):
+            action = Reorder(within_ms)
+        case DropResponse():
+            action = Lose()
+        case DuplicateResponse():
+            action = Duplicate()
+    match = Match(
+        api=happening.api,
+        client_id=literal(happening.member),
+        group=literal(happening.group_id),
+        role=happening.role,
+    )
+    return Fault(action=action, match=match, phase=Phase.AFTER, times=happening.count)
+
+
 def end_of(happening: Happening) -> int:
     """Return the instant in ms at which a happening's direct effect is over."""
     match happening:
         case RestartMember():
             return happening.at_ms + happening.down_ms
-        case PauseMember() | SlowPoll() | PartitionNetwork() | DegradeNetwork():
+        case PauseMember() | SlowPoll() | PartitionNetwork() | DegradeNetwork() | DenyAccess():
             return happening.at_ms + happening.for_ms
-        case PauseBroker() | CrashBroker():
+        case PauseBroker() | CrashBroker() | LagConfigTopic() | HoldReplication():
+            return happening.at_ms + happening.for_ms
+        case SlowDownstream():
             return happening.at_ms + happening.for_ms
         case FailOffsetsReads():
             return happening.at_ms + happening.for_ms + 1
-        case LagConfigTopic() | HoldReplication() | SlowDownstream():
-            return happening.at_ms + happening.for_ms
-        case DelayResponse():
-            return happening.at_ms + happening.by_ms
-        case ReorderResponses():
-            return happening.at_ms + happening.within_ms
+        case DelayResponse() | ReorderResponses():
+            return happening.at_ms + delay_of(rule_of(happening).action)
+        case FaultRule(rule=rule):
+            return happening.at_ms + (rule.for_ms or 0) + delay_of(rule.action)
         case _:
             return happening.at_ms

@@ -18,6 +18,7 @@ from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.sim.scenario import checks, happenings, world
+from coordinator_sim.sim.scenario.fault_rules import check_rule
 from coordinator_sim.sim.scenario.happenings import RestartMember, StartMember
 from coordinator_sim.sim.scenario.load import check_keys, check_load, check_poison
 from coordinator_sim.sim.scenario.quantiles import check_table
@@ -65,6 +66,9 @@ _APIS_OF_MEMBERS: Final = (
     "METADATA",
 )
 """Requests of a consumer."""
+OF_GROUPS: Final = ("READ", "DESCRIBE", "DELETE")
+OF_TOPICS: Final = (*OF_GROUPS, "WRITE", "CREATE", "ALTER")
+"""Operations on groups and on topics that may be denied."""
 DEFAULT_OFFSETS_PARTITIONS: Final = 50
 """Default of `offsets.topic.num.partitions`."""
 
@@ -97,6 +101,7 @@ def check_happening(scenario: UncheckedScenario, happening: happenings.Happening
             | happenings.DelayResponse()
             | happenings.DuplicateResponse()
             | happenings.ReorderResponses()
+            | happenings.FaultRule()
         ):
             _check_response(scenario, happening)
         case happenings.LagConfigTopic() | happenings.RestRequest():
@@ -116,7 +121,9 @@ def check_happening(scenario: UncheckedScenario, happening: happenings.Happening
 
 def _check_world_happening(
     scenario: UncheckedScenario,
-    happening: happenings.ClusterHappening | happenings.SlowDownstream,
+    happening: (
+        happenings.ClusterHappening | happenings.AdminHappening | happenings.SlowDownstream
+    ),
 ) -> None:
     match happening:
         case happenings.PartitionNetwork():
@@ -136,12 +143,12 @@ def _check_world_happening(
                 _check_prefix(scenario, happening.prefix)
         case happenings.SlowDownstream():
             _check_downstream(scenario, happening)
-        case happenings.AddPartitions() | happenings.CreateTopic():
-            _check_topic(scenario, happening)
+        case _:
+            _check_admin_happening(scenario, happening)
 
 
-def _check_topic(
-    scenario: UncheckedScenario, happening: happenings.AddPartitions | happenings.CreateTopic
+def _check_admin_happening(
+    scenario: UncheckedScenario, happening: happenings.AdminHappening
 ) -> None:
     match happening:
         case happenings.AddPartitions():
@@ -149,11 +156,65 @@ def _check_topic(
             before = scenario.partitions_by_topic[happening.topic]
             checks.within(f"to of AddPartitions {happening.topic!r}", happening.to, before, 10**6)
         case happenings.CreateTopic():
-            if happening.topic in scenario.partitions_by_topic:
-                raise ScenarioError(f"topic {happening.topic!r} is there from the start: rename it")
+            if happening.topic in scenario.partitions_by_topic and not any(
+                isinstance(each, happenings.DeleteTopic)
+                and each.topic == happening.topic
+                and each.at_ms < happening.at_ms
+                for each in scenario.happenings
+            ):
+                raise ScenarioError(
+                    f"topic {happening.topic!r} is there from the start: rename it, or delete it "
+                    "earlier with DeleteTopic"
+                )
             checks.check_name_of_topic(happening.topic)
             name = f"partitions of CreateTopic {happening.topic!r}"
             checks.within(name, happening.partitions, 1, checks.MAX_PARTITIONS)
+        case happenings.DeleteTopic():
+            checks.known("topic", happening.topic, _topics_ever(scenario))
+        case happenings.ChangeConfig():
+            _check_config_change(scenario, happening)
+        case happenings.DenyAccess():
+            _check_denial(scenario, happening)
+
+
+def _topics_ever(scenario: UncheckedScenario) -> list[str]:
+    """The topics that are there from the start, and those that happenings create."""
+    created = [e.topic for e in scenario.happenings if isinstance(e, happenings.CreateTopic)]
+    return [*scenario.partitions_by_topic, *created]
+
+
+def _check_resource(
+    scenario: UncheckedScenario, happening: happenings.ChangeConfig | happenings.DenyAccess
+) -> None:
+    if happening.topic is not None:
+        checks.known("topic", happening.topic, [*_topics_ever(scenario), OFFSETS_TOPIC])
+    if happening.group_id is not None:
+        checks.known("group", happening.group_id, scenario.known_groups)
+
+
+def _check_config_change(scenario: UncheckedScenario, change: happenings.ChangeConfig) -> None:
+    named = [each for each in (change.topic, change.broker, change.group_id) if each is not None]
+    if len(named) != 1:
+        raise ScenarioError("ChangeConfig needs one of topic, broker and group_id")
+    if change.broker and change.broker not in map(str, range(1, scenario.brokers + 1)):
+        raise ScenarioError(
+            f"broker of ChangeConfig={change.broker!r}: use one from '1' to "
+            f"'{scenario.brokers}', or '' for the default of all"
+        )
+    _check_resource(scenario, change)
+    if not change.configs:
+        raise ScenarioError("ChangeConfig without configs: name one with its value")
+
+
+def _check_denial(scenario: UncheckedScenario, denial: happenings.DenyAccess) -> None:
+    if (denial.topic is None) == (denial.group_id is None):
+        raise ScenarioError("DenyAccess needs a topic or a group_id, and not both")
+    operations = OF_TOPICS if denial.topic is not None else OF_GROUPS
+    checks.known("operation", denial.operation, operations)
+    _check_resource(scenario, denial)
+    if denial.member is not None:
+        _check_process(scenario, denial.member)
+    checks.within("for_ms of DenyAccess", denial.for_ms, 1, checks.MAX_TIME_MS)
 
 
 def _check_downstream(scenario: UncheckedScenario, happening: happenings.SlowDownstream) -> None:
@@ -186,7 +247,12 @@ def _check_start(
             raise unknown_setting(name)
 
 
-def _check_response(scenario: UncheckedScenario, happening: happenings.ResponseHappening) -> None:
+def _check_response(
+    scenario: UncheckedScenario, happening: happenings.ResponseHappening | happenings.FaultRule
+) -> None:
+    if isinstance(happening, happenings.FaultRule):
+        check_rule(scenario, happening)
+        return
     kind = type(happening).__name__
     if happening.member is not None:
         _check_member(scenario, happening.member)

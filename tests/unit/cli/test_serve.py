@@ -244,7 +244,7 @@ def test_port_in_use_is_named_with_the_way_out() -> None:
         (("--url", "127.0.0.1", "status"), "missing an 'http://'"),
         (("--ready-file", "{}", "status"), "is no file that serve --ready-file wrote"),
         (("--ready-file", '{"control":null}', "status"), "without --no-control"),
-        (("fault", "add", "explode"), "wants one of drop, close, delay"),
+        (("fault", "add", "explode"), "wants one of drop, lose, close, delay"),
         (("fault", "add", "drop", "topic=a"), "a rule fits by api, group"),
     ],
 )

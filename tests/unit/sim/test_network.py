@@ -1,5 +1,4 @@
 from coordinator_sim.clients.effects import Send
-from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Connection, Network, ResponseMessage
@@ -222,35 +221,6 @@ def test_an_attempt_to_connect_across_a_cut_waits_for_the_heal() -> None:
     wire.run_until(10_000)
 
     assert other.seen == [(5_200, "connected")]
-
-
-def test_responses_are_dropped_as_often_as_asked() -> None:
-    """Only the api named, only for the member named, only so many times."""
-    meddling = Wire().network.meddling
-    meddling.lose("a", ApiKey.HEARTBEAT, 2)
-
-    assert not meddling.is_lost(("a",), ApiKey.JOIN_GROUP)
-    assert not meddling.is_lost(("b",), ApiKey.HEARTBEAT)
-    assert [meddling.is_lost(("a",), ApiKey.HEARTBEAT) for _ in range(3)] == [True, True, False]
-
-
-def test_responses_are_delayed_as_often_as_asked() -> None:
-    """Only the api named, only for the member named, only so many times."""
-    meddling = Wire().network.meddling
-    meddling.delay("a", ApiKey.HEARTBEAT, 1, by_us=5_000)
-
-    assert meddling.delay_us(("a",), ApiKey.JOIN_GROUP) == 0
-    assert [meddling.delay_us(("a",), ApiKey.HEARTBEAT) for _ in range(2)] == [5_000, 0]
-
-
-def test_response_to_a_role_is_for_whoever_has_it() -> None:
-    """A fault of a member comes first; the leader of another group is not meant."""
-    meddling = Wire().network.meddling
-    meddling.lose(("g", "leader"), ApiKey.HEARTBEAT, 1)
-    assert meddling.names_roles
-    assert not meddling.is_lost(("a", ("h", "leader"), ("g", "follower")), ApiKey.HEARTBEAT)
-    assert meddling.is_lost(("a", ("g", "leader")), ApiKey.HEARTBEAT)
-    assert not meddling.is_lost(("a", ("g", "leader")), ApiKey.HEARTBEAT)
 
 
 def test_every_member_has_its_own_address() -> None:

@@ -1,0 +1,110 @@
+"""Admin requests of a scenario's operator: topics, configs and ACLs, by the cluster's own APIs."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from coordinator_sim.broker.apis.config_changes import AlterOperation
+from coordinator_sim.broker.cluster import Cluster
+from coordinator_sim.broker.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from coordinator_sim.broker.security.access import BROKER_PRINCIPAL
+from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, WILDCARD, Operation
+from coordinator_sim.broker.security.image_authorizer import ALLOW, DENY, LITERAL, RESOURCE_TYPES
+from coordinator_sim.kafka.context import RequestContext
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.messages.create_acls import AclCreation, CreateAclsRequest
+from coordinator_sim.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from coordinator_sim.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from coordinator_sim.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from coordinator_sim.sim.scenario.happenings import ChangeConfig, DenyAccess
+
+AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+"""`authorizer.class.name` of a cluster in which access is denied."""
+_EVERYBODY: Final = "User:*"
+_CLUSTER: Final = "CLUSTER"
+_NUMBERS: Final = {kind.name: number for number, kind in RESOURCE_TYPES.items()}
+_OPERATOR: Final = RequestContext(token=0, api_version=0, principal=BROKER_PRINCIPAL)
+
+Refused = Callable[[ErrorCode, str], None]
+"""Takes the error of a request that the cluster refuses, and its message."""
+
+
+class ClusterAdmin:
+    """Sends an operator's requests to a cluster, at its newest instant.
+
+    Args:
+        cluster: The cluster.
+        refused: Told each refusal.
+    """
+
+    def __init__(self, cluster: Cluster, refused: Refused) -> None:
+        self._cluster = cluster
+        self._refused = refused
+
+    def allow_all(self) -> None:
+        """Allow everybody everything, by rules that a DENY outweighs."""
+        names = {**dict.fromkeys(("TOPIC", "GROUP", "TRANSACTIONAL_ID"), WILDCARD)}
+        for kind, name in {**names, _CLUSTER: CLUSTER_NAME}.items():
+            acl = AclCreation(
+                _NUMBERS[kind], name, LITERAL, _EVERYBODY, WILDCARD, Operation.ALL, ALLOW
+            )
+            self._send(CreateAclsRequest((acl,)), lambda answer: answer.results)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic. Source: kafka 4.4, ControllerApis.deleteTopics."""
+        request = DeleteTopicsRequest(topics=(DeleteTopicState(name),))
+        self._send(request, lambda answer: answer.responses)
+
+    def change_config(self, change: ChangeConfig) -> None:
+        """Set or delete configs. Source: kafka 4.4, ControllerApis.handleIncrementalAlterConfigs.
+
+        A broker takes requests about itself alone.
+        """
+        kind, name = (TOPIC_RESOURCE, change.topic)
+        if change.group_id is not None:
+            kind, name = (GROUP_RESOURCE, change.group_id)
+        elif change.broker is not None:
+            kind, name = (BROKER_RESOURCE, change.broker)
+        configs = tuple(
+            AlterableConfig(
+                config, AlterOperation.DELETE if value is None else AlterOperation.SET, value
+            )
+            for config, value in change.configs.items()
+        )
+        resource = AlterConfigsResource(kind, name or "", configs)
+        request = IncrementalAlterConfigsRequest((resource,))
+        to = int(change.broker) if change.broker else None
+        self._send(request, lambda answer: answer.responses, to)
+
+    def deny(self, rule: DenyAccess, host: str) -> None:
+        """Add a DENY rule. Source: kafka 4.4, AclApis.handleCreateAcls."""
+        kind, name = _resource(rule)
+        operation = Operation[rule.operation.upper()]
+        acl = AclCreation(kind, name, LITERAL, _EVERYBODY, host, operation, DENY)
+        self._send(CreateAclsRequest((acl,)), lambda answer: answer.results)
+
+    def allow_again(self, rule: DenyAccess, host: str) -> None:
+        """Delete a rule of `deny`. Source: kafka 4.4, AclApis.handleDeleteAcls."""
+        kind, name = _resource(rule)
+        operation = Operation[rule.operation.upper()]
+        wanted = DeleteAclsFilter(kind, name, LITERAL, _EVERYBODY, host, operation, DENY)
+        self._send(DeleteAclsRequest((wanted,)), lambda answer: answer.filter_results)
+
+    def _send(self, request: Any, results: Callable[[Any], Any], to: int | None = None) -> None:  # noqa: ANN401 - any request of an operator
+        def answered(answer: Any) -> None:  # noqa: ANN401 - its response
+            for result in results(answer):
+                if result.error_code is not ErrorCode.NONE:
+                    self._refused(result.error_code, result.error_message or "")
+
+        living = sorted(self._cluster.groups.living)
+        if living:
+            self._cluster.send(living[0] if to is None else to, request, _OPERATOR, answered)
+
+
+def _resource(rule: DenyAccess) -> tuple[int, str]:
+    if rule.topic is not None:
+        return _NUMBERS["TOPIC"], rule.topic
+    return _NUMBERS["GROUP"], rule.group_id or ""
