@@ -39,6 +39,7 @@ from coordinator_sim_conformance.clients.summary import read_differences, summar
 from coordinator_sim_conformance.coverage import read_deferred  # noqa: E402 - needs the path above
 from coordinator_sim_conformance.museum.exhibits import EXHIBITS  # noqa: E402 - as above
 from coordinator_sim_conformance.museum.history import history  # noqa: E402 - as above
+from coordinator_sim_conformance.museum.reports import reports  # noqa: E402 - as above
 from coordinator_sim_conformance.mutants.record import (  # noqa: E402 - as above
     by_module,
     reasons_of_survivors,
@@ -332,7 +333,22 @@ def museum_page() -> str:
         lines.append(
             f"| {exhibit.exhibit_id} | {exhibit.story} | `{module}` | {exhibit.noticed_by} |\n"
         )
-    return "".join([*lines, *historical_lines()])
+    return "".join([*lines, *historical_lines(), *reported_lines()])
+
+
+def reported_lines() -> Iterator[str]:
+    """What users reported of clients, and what shows it here."""
+    yield "\n## Reports about clients\n\n"
+    yield "Each is a scenario of `conformance/museum/reports.toml`; a test checks what its run\n"
+    yield "shows. Where an exhibit is named, the fault is put into our model of a client, which\n"
+    yield "passes without it. Elsewhere the client, or the broker, does what was reported.\n\n"
+    yield "| report | error and request | client | expected | what came | exhibit |\n"
+    yield "|---|---|---|---|---|---|\n"
+    for report in reports():
+        name = f"[{report.id}]({report.address})"
+        told = (report.error, report.model, report.expected, report.came)
+        exhibit = "" if report.fault is None else report.id
+        yield f"| {name} | {' | '.join(told)} | {exhibit} |\n"
 
 
 def historical_lines() -> Iterator[str]:

@@ -8,6 +8,7 @@ from coordinator_sim_conformance.museum.connect_bugs import CONNECT_BUGS, CONNEC
 from coordinator_sim_conformance.museum.exhibit import Exhibit
 from coordinator_sim_conformance.museum.kafka_bugs import KAFKA_BUGS
 from coordinator_sim_conformance.museum.port_faults import PORT_FAULTS
+from coordinator_sim_conformance.museum.report_bugs import REPORT_BUGS
 from coordinator_sim_conformance.museum.share_faults import SHARE_FAULTS
 
 EXHIBITS: Final = (
@@ -17,6 +18,7 @@ EXHIBITS: Final = (
     *PORT_FAULTS,
     *SHARE_FAULTS,
     *CONNECT_FAULTS,
+    *REPORT_BUGS,
 )
 """Every exhibit: Kafka's own bugs first, those of brokers before those of clients."""
 

@@ -49,9 +49,9 @@ def turns() -> Iterator[Turn]:
     """Every case of the suite.
 
     A coordinator's case is called `ID as PROFILE`, a client's or an assignor's by its id, and a
-    scenario's `scenario NAME`.
+    scenario's `scenario NAME`, a report's `report ID`.
     """
-    for kind in (_of_scenarios, _of_coordinators, _of_clients, _of_assignors):
+    for kind in (_of_scenarios, _of_reports, _of_coordinators, _of_clients, _of_assignors):
         yield from kind()
 
 
@@ -87,6 +87,13 @@ def _of_scenarios() -> Iterator[Turn]:
 
     for case in all_scenario_cases():
         yield f"scenario {case.case_id}", partial(_passes, case.play)
+
+
+def _of_reports() -> Iterator[Turn]:
+    from coordinator_sim_conformance.museum.reports import reports
+
+    for report in reports():
+        yield f"report {report.id}", partial(_passes, report.play)
 
 
 def _ends_well(play: "Callable[[], Ending]") -> bool:
