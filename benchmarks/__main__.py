@@ -12,6 +12,7 @@ DESCRIPTIONS = {
     "consumer_groups": "a group of KIP-848 beside kfake and Kafka (Java, Maven, Go)",
     "assignors": "assignors on large groups",
     "simulator": "heartbeat round trips beside bare simpy",
+    "load": "ten million records in a simulated hour beside the events around them",
     "years": "simulated years of deploys without their idle time (minutes)",
     "wire": "messages read and written, beside kio",
     "segments": "records of the offsets log per CPU-second beside kafka-dump-log (also: --spark)",

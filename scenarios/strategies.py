@@ -35,12 +35,10 @@ from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.sim.scenario import (
     AddConnector,
     AddPartitions,
-    BurstLoad,
     ChangeSubscription,
     ChangeTaskCount,
     ConnectGroupSpec,
     ConstantLatency,
-    ConstantLoad,
     ConsumerGroupSpec,
     ConsumerSpec,
     CrashBroker,
@@ -49,7 +47,6 @@ from coordinator_sim.sim.scenario import (
     DelayResponse,
     DeleteTopic,
     DenyAccess,
-    DiurnalLoad,
     DropResponse,
     DuplicateResponse,
     FailOffsetsReads,
@@ -58,13 +55,11 @@ from coordinator_sim.sim.scenario import (
     GroupSpec,
     Happening,
     LagConfigTopic,
-    Load,
     MoveCoordinator,
     NetworkSpec,
     PartitionNetwork,
     PauseBroker,
     PauseMember,
-    RecordedLoad,
     RemoveConnector,
     ReorderResponses,
     RestartMember,
@@ -79,8 +74,15 @@ from coordinator_sim.sim.scenario import (
     TopicSpec,
     UniformLatency,
     WorkerSpec,
-    ZipfKeys,
     members_of,
+)
+from coordinator_sim.sim.scenario.load import (
+    BurstLoad,
+    ConstantLoad,
+    DiurnalLoad,
+    Load,
+    RecordedLoad,
+    ZipfKeys,
 )
 from coordinator_sim.sim.scenario.scenario import with_settings
 from coordinator_sim.sim.scenario.settings import (
@@ -715,21 +717,13 @@ def _bounds(members: Count | None) -> tuple[int, int]:
 def loads(draw: st.DrawFn) -> Load:
     """What producers write in a minute or so: evenly, by a curve, in bursts, or as recorded."""
     low, high = draw(st.sampled_from((0, 7, 100))), draw(st.sampled_from((1, 40, 2_000)))
-    kinds: tuple[Load, ...] = (
-        ConstantLoad(total_per_s=high),
-        DiurnalLoad(
-            base_total_per_s=low, peak_total_per_s=low + high, peak_at_ms=20_000, period_ms=60_000
-        ),
-        BurstLoad(
-            base_total_per_s=low,
-            burst_total_per_s=high,
-            for_ms=draw(st.integers(1, 5_000)),
-            every_ms=draw(st.integers(5_000, 40_000)),
-            first_at_ms=draw(st.integers(0, 40_000)),
-        ),
-        RecordedLoad(points=((draw(st.integers(0, 9)), low), (10, high)), repeats=low == 0),
+    rates = {"base_total_per_s": low, "every_ms": 20_000, "for_ms": draw(st.integers(1, 20_000))}
+    bursts = BurstLoad(burst_total_per_s=high, first_at_ms=draw(st.integers(0, 40_000)), **rates)
+    curve = DiurnalLoad(
+        base_total_per_s=low, peak_total_per_s=low + high, peak_at_ms=20_000, period_ms=60_000
     )
-    return draw(st.sampled_from(kinds))
+    recorded = RecordedLoad(points=((draw(st.integers(0, 9)), low), (10, high)), repeats=low == 0)
+    return draw(st.sampled_from((ConstantLoad(total_per_s=high), curve, bursts, recorded)))
 
 
 @st.composite

@@ -34,7 +34,7 @@ def slow_consumer_leaves_by_itself_and_comes_back(seen: Seen) -> None:
 
 
 @shows("poison-record")
-def poison_record_goes_round_the_group(seen: Seen) -> None:
+def poison_record_puts_out_each_owner(seen: Seen) -> None:
     """Each owner in turn leaves within the record, which none of them can commit."""
     leaves = seen.of(Event.LEAVE_REQ)
     reasons = {event.client_reason for event in leaves}

@@ -55,7 +55,7 @@ class VirtualCluster:
         )
         self._world = Simulation(scenario, recorder=NullRecorder()).world
         for name, topic in topics.items():
-            self._world.topic_logs.append(TopicPartition(name, 0), topic.records)
+            self._world.topic_logs.append(TopicPartition(name, 0), topic.records, 0)
 
     @property
     def environment(self) -> Environment:

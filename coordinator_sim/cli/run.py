@@ -94,6 +94,9 @@ ScenarioOption = Annotated[
     str,
     typer.Argument(help="Catalogue name, a .json file, or a story's .py file.", metavar="SCENARIO"),
 ]
+OutOption = Annotated[
+    Path | None, typer.Option(help="Run directory; out/NAME/1, 2 ... by default.")
+]
 SeedOption = Annotated[
     int, typer.Option(help="Seed of all chance; the same seed gives the same trace.")
 ]
@@ -122,9 +125,7 @@ def run(
     assignor: AssignorOption = "",
     profile: ProfileOption = "",
     client: ClientOption = "",
-    out: Annotated[
-        Path | None, typer.Option(help="Run directory; out/NAME/1, 2 ... by default.")
-    ] = None,
+    out: OutOption = None,
     format_: Annotated[
         arguments.TraceFormat, typer.Option("--format", help="Form of the trace.")
     ] = (arguments.TraceFormat.PARQUET),
@@ -162,9 +163,7 @@ def run(
     if varied or processing or processing_ms:
         simulation = with_variety(simulation, processing, processing_ms)
     simulation = with_switches(simulation, work=work, shuffle_ties=shuffle_ties, elide=elide)
-    if objective_lag_ms is not None:
-        simulation = with_objective(simulation, objective_lag_ms)
-    simulation = with_bugs(simulation, bugs) if bugs else simulation
+    simulation = with_objective(with_bugs(simulation, bugs), objective_lag_ms)
     found = simulation.scenario
     if not json:
         typer.echo(headline(simulation))
@@ -301,6 +300,8 @@ def with_bugs(simulation: Simulation, bugs: "Sequence[Exhibit]") -> Simulation:
     """The same simulation, whose trace says that it was broken on purpose."""
     import msgspec
 
+    if not bugs:
+        return simulation
     told = ",".join(bug.exhibit_id for bug in bugs)
     return msgspec.structs.replace(simulation, options={**simulation.options, "bug": told})
 
@@ -400,7 +401,7 @@ def print_summary(
     )
     for line in (
         *work_lines(events),
-        *lag_lines(events),
+        *lag_lines(simulation, events),
         *work_finding_lines(events),
         *start_up_lines(events),
         *cost_lines(simulation, events),
@@ -428,25 +429,24 @@ def work_lines(events: "Sequence[TraceEvent]") -> list[str]:
     ]
 
 
-def lag_lines(events: "Sequence[TraceEvent]") -> list[str]:
+def lag_lines(simulation: Simulation, events: "Sequence[TraceEvent]") -> list[str]:
     """Lag in time, delays and cost, one line a group; empty if the trace has no lag in time."""
     from coordinator_sim.trace.lag import group_lags
 
     lines = []
-    for row in group_lags(events):
-        above = ""
+    for row in group_lags(events, simulation.scenario.duration_ms * 1_000):
+        above = hours = ""
         if row.objective_us is not None:
-            share = row.above_us / row.partition_us
             above = (
                 f"above {row.objective_us / 1e6:g} s for {row.above_us / 1e6:,.1f} "
-                f"partition-seconds ({share:.1%}), "
+                f"partition-seconds ({row.above_us / row.partition_us:.1%}), "
             )
-        delays = (row.delay_p50_us, row.delay_p95_us, row.delay_p99_us)
-        p50, p95, p99 = (f"{delay_us / 1e6:,.3g} s" for delay_us in delays)
-        hours = f"; {row.member_us / 3.6e9:,.2f} member-hours" if row.member_us else ""
+        if row.member_us:
+            hours = f"; {row.member_us / 3.6e9:,.2f} member-hours"
         lines.append(
             f"lag of {row.connector or row.group_id}: {above}at most {row.max_lag_us / 1e6:,.1f} s;"
-            f" delay p50 {p50}, p95 {p95}, p99 {p99}{hours}"
+            f" delay p50 {row.delay_p50_us / 1e6:,.3g} s, p95 {row.delay_p95_us / 1e6:,.3g} s, "
+            f"p99 {row.delay_p99_us / 1e6:,.3g} s{hours}"
         )
     return lines
 
@@ -525,7 +525,7 @@ def print_json(
         "digest": digest_of(events),
         "events": dict(sorted(counts.items())),
         "work": msgspec.to_builtins(count_work(events)),
-        "lag": msgspec.to_builtins(group_lags(events)),
+        "lag": msgspec.to_builtins(group_lags(events, simulation.scenario.duration_ms * 1_000)),
         "elided": msgspec.to_builtins(elided),
         "invariants": {each.invariant: each.verdict.name for each in verdicts.results},
         "violations": [violation_line(found) for found in verdicts.violations],

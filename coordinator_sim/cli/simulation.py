@@ -91,12 +91,16 @@ def with_switches(
     )
 
 
-def with_objective(simulation: Simulation, lag_ms: int) -> Simulation:
+def with_objective(simulation: Simulation, lag_ms: int | None) -> Simulation:
     """Return the simulation that records for how long a lag was exceeded, named in its options.
+
+    Without a lag it is the same.
 
     Raises:
         ScenarioError: the lag is not positive.
     """
+    if lag_ms is None:
+        return simulation
     scenario = msgspec.structs.replace(
         simulation.scenario, objective_lag_ms=lag_ms, traces_work=True
     )

@@ -2,19 +2,15 @@
 
 The records of a topic up to an instant are the area under its load's curve, counted in millionths
 of a record. A partition has its share of the area; the fractions of the partitions are spread
-evenly, so that their records alternate as those of a producer that goes round. `count` and
-`arrival_us` are each other's inverse. Both take a bisection of the curve's pieces and no loop over
-records.
+evenly, so that their records alternate as those of a producer that goes round. `count` and its
+inverse, `arrival_us`, bisect the pieces of the curve, and never loop over records.
 """
 
 from bisect import bisect_left, bisect_right
 from decimal import Context, Decimal
-from hashlib import blake2b
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Final, NamedTuple
 
-from coordinator_sim.errors import InvariantViolation
-from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.scenario import load as loads
 
 _US_PER_MS: Final = 1_000
@@ -41,16 +37,6 @@ class Curve:
         shift_us: How far into the pieces the lead ends.
     """
 
-    __slots__ = (
-        "_areas",
-        "_began",
-        "_began_us",
-        "_lead_per_s",
-        "_lead_us",
-        "_repeats",
-        "_times_us",
-    )
-
     def __init__(
         self,
         lead_us: int,
@@ -73,9 +59,8 @@ class Curve:
 
     def area(self, at_us: int) -> int:
         """Return the area from 0 up to an instant."""
-        if at_us <= self._lead_us:
-            return self._lead_per_s * at_us
-        return self._after_lead(at_us)
+        is_led = at_us <= self._lead_us
+        return self._lead_per_s * at_us if is_led else self._after_lead(at_us)
 
     def reached_us(self, area: int) -> int | None:
         """Return the first instant at which an area above 0 is reached; None for never."""
@@ -116,19 +101,15 @@ def curve_of(load: loads.Load) -> Curve:
             return _diurnal(load)
         case loads.BurstLoad(base_total_per_s=base, burst_total_per_s=burst):
             for_us, every_us = load.for_ms * _US_PER_MS, load.every_ms * _US_PER_MS
-            times_us = tuple(dict.fromkeys((0, for_us, every_us)))
-            areas: tuple[int, ...] = (
-                0,
-                burst * for_us,
-                burst * for_us + base * (every_us - for_us),
-            )
-            return Curve(load.first_at_ms * _US_PER_MS, base, times_us, areas[: len(times_us)])
+            burst_area = burst * for_us
+            areas = (0, burst_area, burst_area + base * (every_us - for_us))
+            return Curve(load.first_at_ms * _US_PER_MS, base, (0, for_us, every_us), areas)
         case loads.RecordedLoad(points=points, repeats=repeats):
             seconds = [second for second, _ in points]
             seconds.append(2 * seconds[-1] - seconds[-2])
             times_us = tuple((second - seconds[0]) * _US_PER_S for second in seconds)
-            areas = tuple(accumulate((records * PARTS for _, records in points), initial=0))
-            return Curve(seconds[0] * _US_PER_S, 0, times_us, areas, repeats=repeats)
+            counted = tuple(accumulate((records * PARTS for _, records in points), initial=0))
+            return Curve(seconds[0] * _US_PER_S, 0, times_us, counted, repeats=repeats)
 
 
 def _diurnal(load: loads.DiurnalLoad) -> Curve:
@@ -138,24 +119,22 @@ def _diurnal(load: loads.DiurnalLoad) -> Curve:
     """
     period_us, half = load.period_ms * _US_PER_MS, _STEPS // 2
     base, swing = load.base_total_per_s, load.peak_total_per_s - load.base_total_per_s
-    rises = [min(step, _STEPS - step) for step in range(_STEPS)]
-    rates = [base + swing * (3 * half * up**2 - 2 * up**3) // half**3 for up in rises]
-    times_us = tuple(period_us * step // _STEPS for step in range(_STEPS + 1))
-    lengths_us = [to_us - from_us for from_us, to_us in pairwise(times_us)]
-    pieces = (rate * for_us for rate, for_us in zip(rates, lengths_us, strict=True))
+    times_us, areas = [0], [0]
+    for step in range(_STEPS):
+        up = min(step, _STEPS - step)
+        rate = base + swing * (3 * half * up**2 - 2 * up**3) // half**3
+        times_us.append(period_us * (step + 1) // _STEPS)
+        areas.append(areas[-1] + rate * (times_us[-1] - times_us[-2]))
     began_us = load.peak_at_ms * _US_PER_MS - period_us // 2 - period_us // (2 * _STEPS)
-    areas = tuple(accumulate(pieces, initial=0))
-    return Curve(0, 0, times_us, areas, shift_us=-began_us % period_us)
+    return Curve(0, 0, tuple(times_us), tuple(areas), shift_us=-began_us % period_us)
 
 
 class _Era(NamedTuple):
-    """The time of a topic in which it has the same partitions.
+    """The time in which a topic has the same partitions.
 
     Args:
-        since_us: Its beginning.
-        area: The curve's area then.
-        weights: Of the partitions.
-        whole: Area of one record of each unit of weight.
+        area: The curve's area at its beginning.
+        whole: Sum of the weights, in parts.
         counts: Records of the partitions at its beginning.
         phases: Parts of its next record that each partition has then.
     """
@@ -190,7 +169,7 @@ class TopicArrivals:
         self._keys = keys
         self._areas: dict[int, int] = {}
         """The curve's area at the instants asked for of late: all partitions ask for the same."""
-        self._eras = (_era(0, 0, _weights(keys, partitions), (0,) * partitions),)
+        self._eras: tuple[_Era, ...] = (_era(0, 0, _weights(keys, partitions), (0,) * partitions),)
         """The latest first."""
 
     def count(self, partition: int, at_us: int) -> int:
@@ -232,22 +211,4 @@ def _weights(keys: loads.Keys | None, partitions: int) -> tuple[int, ...]:
             power = Decimal(-percent).scaleb(-2)
             shares = (_ZIPF_DIGITS.power(Decimal(rank), power) for rank in range(1, partitions + 1))
             return tuple(max(1, int(share * _ZIPF_SCALE)) for share in shares)
-        case None:
-            return (1,) * partitions
-    raise InvariantViolation(f"unknown keys {keys!r}")
-
-
-def poisoned(
-    poison: loads.PoisonRecords, partition: TopicPartition, first: int, end: int
-) -> list[int]:
-    """Return the offsets of poison among consecutive records of a partition, ascending."""
-    number = partition.partition
-    found = {offset for where, offset in poison.at if where == number and first <= offset < end}
-    every = poison.every
-    if every:
-        for block in range(first // every, -(-end // every)):
-            digest = blake2b(f"{partition.topic}-{number}:{block}".encode(), digest_size=8).digest()
-            offset = block * every + int.from_bytes(digest) % every
-            if first <= offset < end:
-                found.add(offset)
-    return sorted(found)
+    return (1,) * partitions

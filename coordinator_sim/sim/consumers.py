@@ -391,7 +391,7 @@ class ConsumerProcess(ClientProcess):
             self._processing, self._taken = split(self._processing, room)
             self._since_commit += count_of(self._processing)
         self._started_us = self._world.environment.now_us
-        stalls = stalls_in(self._processing, self._world.topic_logs)
+        stalls = stalls_in(self._processing, self._world.topic_logs.poison)
         if stalls or self._pace.stalls:
             self._pace = self._pace._replace(stalls=stalls)
         self._later(self._pace.busy_us(count_of(self._processing)), self._processed)

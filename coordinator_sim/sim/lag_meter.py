@@ -1,10 +1,9 @@
 """Lag in time and delays of the records of open stretches, in closed form between two polls.
 
-The lag of a partition in time is the age of its oldest record that its owner has not processed:
-between two polls it grows as the clock does. A record's delay goes from its arrival to the end of
-the processing of the poll that returned it, when its offset can be committed. Records of one poll
-are counted by the rungs of `trace.lag.RUNGS_US` that their delays reach, with the log's end at as
-many instants as there are rungs between the shortest and the longest, and never one by one.
+The lag of a partition in time is the age of its oldest record that its owner has not processed. A
+record's delay goes from its arrival to the end of the processing of its poll, when its offset can
+be committed. Records are counted by the rungs of `trace.lag.RUNGS_US` that their delays reach, by
+the log's end at as many instants, and never one by one.
 """
 
 from bisect import bisect_right
@@ -19,17 +18,14 @@ class StretchLag:
 
     Args:
         since_us: When it began.
-        waited_us: Age of its first record then.
+        oldest_us: When its first record arrives; None where that is not known yet.
     """
-
-    __slots__ = ("above_us", "counts", "is_over", "longest_us", "marked_us", "oldest_us", "waited")
 
     def __init__(self, since_us: int, oldest_us: int | None) -> None:
         self.marked_us = since_us
         self.oldest_us = oldest_us
-        """When the oldest unprocessed record arrives; None where that is not known yet."""
-        self.waited = 0 if oldest_us is None else max(0, since_us - oldest_us)
-        self.longest_us = self.waited
+        self.waited_us = 0 if oldest_us is None else max(0, since_us - oldest_us)
+        self.longest_us = self.waited_us
         self.above_us = 0
         self.counts: dict[int, int] = {}
         """Number of rungs that a delay reaches -> records."""
@@ -90,15 +86,13 @@ class LagMeter:
         self, lag: StretchLag, partition: TopicPartition, next_offset: int, now_us: int
     ) -> dict[str, str]:
         """Return what the trace says of a stretch that ends now at an offset."""
-        if lag.oldest_us is None:
+        if partition.topic in self._logs.deleted:
+            lag.oldest_us = None
+        elif lag.oldest_us is None:
             lag.oldest_us = self._logs.arrival_us(partition, next_offset)
         self._pass_time(lag, now_us)
         lag_us = 0 if lag.oldest_us is None else max(0, now_us - lag.oldest_us)
-        found = {
-            "lag_us": lag_us,
-            "max_lag_us": lag.longest_us,
-            "waited_us": lag.waited,
-        }
+        found = {"lag_us": lag_us, "max_lag_us": lag.longest_us, "waited_us": lag.waited_us}
         if self._objective_us is not None:
             found |= {"objective_us": self._objective_us, "above_us": lag.above_us}
         delays = " ".join(f"{rung}:{count}" for rung, count in sorted(lag.counts.items()))

@@ -1,12 +1,14 @@
 """Processing time of one poll's records, and the number of records done at an instant."""
 
+from collections.abc import Mapping
+from hashlib import blake2b
 from typing import NamedTuple, assert_never
 
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.scenario import work
 from coordinator_sim.sim.scenario.choices import Choices
+from coordinator_sim.sim.scenario.load import PoisonRecords
 from coordinator_sim.sim.scenario.quantiles import drawn
-from coordinator_sim.sim.topic_logs import TopicLogs
 
 US_PER_MS = 1_000
 _US_PER_PERCENT_MS = US_PER_MS // 100
@@ -111,16 +113,29 @@ def split(records: list[Records], count: int) -> tuple[list[Records], list[Recor
     return head, []
 
 
-def stalls_in(records: list[Records], logs: TopicLogs) -> tuple[tuple[int, int], ...]:
-    """Return the poison among consecutive stretches of records, as a `Pace` has it."""
+def stalls_in(
+    records: list[Records], poison: Mapping[str, PoisonRecords]
+) -> tuple[tuple[int, int], ...]:
+    """Return the poison among stretches of records, by topic, as a `Pace` has it."""
     found: list[tuple[int, int]] = []
     before = 0
-    if logs.has_poison:
-        for partition, first, end in records:
-            poison = logs.poison_in(partition, first, end)
-            found += ((before + each - first, ms * US_PER_MS) for each, ms in poison.items())
-            before += end - first
+    for partition, first, end in records if poison else ():
+        kind = poison.get(partition.topic)
+        if kind is not None:
+            offsets = _poisoned(kind, partition, first, end)
+            found += ((before + offset - first, kind.ms * US_PER_MS) for offset in offsets)
+        before += end - first
     return tuple(found)
+
+
+def _poisoned(poison: PoisonRecords, partition: TopicPartition, first: int, end: int) -> list[int]:
+    """Return the offsets of poison among consecutive records of a partition, ascending."""
+    number, every = partition.partition, poison.every
+    found = {offset for where, offset in poison.at if where == number}
+    for block in range(first // every, -(-end // every)) if every else ():
+        digest = blake2b(f"{partition.topic}-{number}:{block}".encode(), digest_size=8).digest()
+        found.add(block * every + int.from_bytes(digest) % every)
+    return sorted(offset for offset in found if first <= offset < end)
 
 
 def count_of(records: list[Records]) -> int:

@@ -161,7 +161,7 @@ class Simulation:
         cluster = _cluster(scenario, self._choices, trace)
         self._cluster = cluster
         counts_lag = tracing and scenario.counts_lag()
-        logs = TopicLogs(scenario.topics, keeps_instants=counts_lag)
+        logs = TopicLogs(scenario.topics, with_instants=counts_lag)
         objective_us = scenario.objective_lag_ms * US_PER_MS if scenario.objective_lag_ms else None
         world = World(
             self._environment,

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.sim.arrivals import TopicArrivals, poisoned
+from coordinator_sim.sim.arrivals import TopicArrivals
 from coordinator_sim.sim.scenario.load import PoisonRecords
 from coordinator_sim.sim.scenario.world import TopicSpec
 
@@ -30,18 +30,19 @@ class TopicLogs:
 
     Args:
         topics: The topics of the scenario, with their rates and loads.
-        keeps_instants: Whether to keep when records were appended, for `arrival_us`.
+        with_instants: Whether to keep when records were appended, for `arrival_us`.
 
     Attributes:
         deleted: Topics that were deleted.
+        poison: Topic -> its poison records, for topics that have any.
     """
 
-    __slots__ = ("_appends", "_contents", "_loads", "_poison", "_rates", "_written", "deleted")
+    __slots__ = ("_appends", "_contents", "_loads", "_rates", "_written", "deleted", "poison")
 
-    def __init__(self, topics: Iterable[TopicSpec], *, keeps_instants: bool = False) -> None:
+    def __init__(self, topics: Iterable[TopicSpec], *, with_instants: bool = False) -> None:
         self._rates: dict[str, int] = {}
         self._loads: dict[str, TopicArrivals] = {}
-        self._poison: dict[str, PoisonRecords] = {}
+        self.poison: dict[str, PoisonRecords] = {}
         for topic in topics:
             if topic.load:
                 keys = topic.keys or None
@@ -49,12 +50,12 @@ class TopicLogs:
             else:
                 self._rates[topic.name] = topic.records_per_s
             if topic.poison:
-                self._poison[topic.name] = topic.poison
+                self.poison[topic.name] = topic.poison
         self.deleted: dict[str, None] = {}
         self._written: dict[TopicPartition, int] = {}
         self._appends: dict[TopicPartition, list[tuple[int, int]]] | None = None
         """When records were appended, and how many up to then."""
-        if keeps_instants:
+        if with_instants:
             self._appends = {}
         self._contents: dict[TopicPartition, dict[int, WrittenRecord]] = {}
 
@@ -74,9 +75,9 @@ class TopicLogs:
         return None if rate is None or self._written else rate * now_us // _US_PER_S
 
     def end_offset_at(self, partition: TopicPartition, at_us: int) -> int:
-        """Return the end offset at an earlier instant; needs `keeps_instants`."""
-        appends = self._appends.get(partition) if self._appends else None
+        """Return the end offset at an earlier instant; needs `with_instants`."""
         written = 0
+        appends = self._appends.get(partition) if self._appends else None
         if appends is not None:
             place = bisect_right(appends, at_us, key=itemgetter(0))
             written = appends[place - 1][1] if place else 0
@@ -86,7 +87,7 @@ class TopicLogs:
         return written + self._rates.get(partition.topic, 0) * at_us // _US_PER_S
 
     def arrival_us(self, partition: TopicPartition, offset: int) -> int | None:
-        """Return when the record of an offset arrives; needs `keeps_instants`.
+        """Return when the record of an offset arrives; needs `with_instants`.
 
         Returns:
             An instant that may be to come; None where records are still to be appended for it, or
@@ -122,26 +123,13 @@ class TopicLogs:
         Returns:
             An instant, which may be past; None where no load brings any to these partitions.
         """
-        found: list[int] = []
+        first_us: int | None = None
         for partition, position in positions.items() if self._loads else ():
             load = self._loads.get(partition.topic)
-            if load is not None:
-                number = max(0, position - self._written.get(partition, 0))
-                arrives_us = load.arrival_us(partition.partition, number)
-                found += () if arrives_us is None else (arrives_us,)
-        return min(found, default=None)
-
-    @property
-    def has_poison(self) -> bool:
-        """Whether some topic has poison records."""
-        return bool(self._poison)
-
-    def poison_in(self, partition: TopicPartition, first: int, end: int) -> dict[int, int]:
-        """Return the poison among consecutive records: offset -> time that it takes, in ms."""
-        poison = self._poison.get(partition.topic)
-        if poison is None:
-            return {}
-        return dict.fromkeys(poisoned(poison, partition, first, end), poison.ms)
+            number = max(0, position - self._written.get(partition, 0))
+            us = None if load is None else load.arrival_us(partition.partition, number)
+            first_us = us if first_us is None else min(first_us, us or first_us)
+        return first_us
 
     def fill(self, topic: str, records_per_s: int) -> None:
         """Let each partition receive records at this rate from time 0; the topic may be outside."""
@@ -150,13 +138,14 @@ class TopicLogs:
     def write_by_hand(self, topic: str) -> None:
         """Limit a topic to appended records, from the start on."""
         self._rates.pop(topic, None)
+        self._loads.pop(topic, None)
 
     def delete(self, topic: str) -> None:
         """Remove all records of a topic, which receives none by itself any more."""
         self.deleted[topic] = None
         self._rates[topic] = 0
         self._loads.pop(topic, None)
-        self._poison.pop(topic, None)
+        self.poison.pop(topic, None)
         for partition in [each for each in self._written if each.topic == topic]:
             for table in (self._written, self._contents, self._appends or {}):
                 table.pop(partition, None)

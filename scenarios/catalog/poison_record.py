@@ -1,13 +1,11 @@
 """Poison record: one record that no member can process within `max.poll.interval.ms`.
 
 Record 700 of orders-2 takes two minutes; `max.poll.interval.ms` is 30 s. Its owner leaves the group
-in the middle of it, the next owner begins at the last commit and meets the same record, and so on:
-the record goes round the group, and what one member has processed at last cannot be committed any
-more. Partitions that share an owner with it stand still too, and the others rebalance all the time.
+in the middle of it, the next one begins at the last commit and meets the same record, and so on.
+What a member has processed at last it cannot commit any more.
 
-Look at: LeaveGroup "consumer poll timeout has expired." of one member after the other; the position
-of orders-2, which is never committed beyond 700; the lag of the group, which only grows; records
-that are processed again and again.
+Look at: LeaveGroup "consumer poll timeout has expired." of one member after the other; orders-2,
+which is never committed beyond 700; the lag of the group.
 """
 
 from typing import Final
@@ -17,10 +15,10 @@ from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     PerRecord,
-    PoisonRecords,
     Scenario,
     TopicSpec,
 )
+from coordinator_sim.sim.scenario.load import PoisonRecords
 
 SCENARIO: Final = Scenario(
     name="poison-record",

@@ -14,17 +14,19 @@ from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.elision import Elided
 from coordinator_sim.sim.runner import Simulation, run_scenario
 from coordinator_sim.sim.scenario import (
-    BurstLoad,
     ConstantLatency,
-    ConstantLoad,
     ConsumerGroupSpec,
     ConsumerSpec,
     NetworkSpec,
-    PoisonRecords,
-    RecordedLoad,
     Scenario,
     TopicSpec,
     UniformLatency,
+)
+from coordinator_sim.sim.scenario.load import (
+    BurstLoad,
+    ConstantLoad,
+    PoisonRecords,
+    RecordedLoad,
     ZipfKeys,
 )
 from coordinator_sim.sim.scenario.scenario import with_settings

@@ -25,6 +25,13 @@ from coordinator_sim.sim.scenario.happenings import (
     end_of,
     rule_of,
 )
+from coordinator_sim.sim.scenario.load import (
+    Keys,
+    Load,
+    PoisonRecords,
+    RecordedLoad,
+    check_load,
+)
 from coordinator_sim.sim.scenario.member_tasks import (
     PACKAGE,
     GroupMemberSpec,
@@ -213,6 +220,7 @@ _PARTS: Final = (
         *get_args(LatencyLaw),
         *get_args(ProcessingLaw),
         *get_args(ConnectorWork),
+        *(*get_args(Load), *get_args(Keys), PoisonRecords),
         CommitPolicy,
         *get_args(Happening),
     ),
@@ -228,13 +236,16 @@ _WORDS: Final = tuple(
 """Every field and kind that a scenario's file may name."""
 
 
-def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
+def scenario_from_json(
+    text: bytes | str, origin: str = "scenario", *, folder: Path | None = None
+) -> Scenario:
     """Read a scenario from its JSON form.
 
     Args:
         text: UTF-8 JSON as `scenario_to_json` or `tasks_to_json` writes it; fields with a default
             may be left out, and ranges may stand for many members and happenings (`ranges`).
         origin: Name of the text in errors, such as its file name.
+        folder: Where the files of recorded loads are; None refuses them.
 
     Raises:
         ScenarioError: the text is not JSON, lacks a field, or describes an impossible world.
@@ -244,11 +255,42 @@ def scenario_from_json(text: bytes | str, origin: str = "scenario") -> Scenario:
         data = msgspec.json.decode(text)
         if isinstance(data, dict):
             data = expanded(data)
+            if folder is not None:
+                _read_recordings(data, folder)
             if _has_tasks(data):
                 return scenario_of_tasks(data, origin)
         return msgspec.convert(data, Scenario)
     except UNREADABLE_JSON as error:
         raise ScenarioError(f"{origin}: {error}{_nearest_names(str(error))}") from error
+
+
+def read_recorded_load(path: Path) -> RecordedLoad:
+    """Read a recording from a CSV file with the columns `second,records`, a header or none.
+
+    Raises:
+        ScenarioError: a row has another form; names the file and the line.
+        OSError: the file cannot be read.
+    """
+    points: list[tuple[int, int]] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.strip() and (number > 1 or line.strip() != "second,records"):
+            second, _, records = (cell.strip() for cell in line.partition(","))
+            if not (second + records).isdecimal() or not second or not records:
+                raise ScenarioError(f"{path}:{number}: {line!r}: give whole numbers, as 60,2000")
+            points.append((int(second), int(records)))
+    load = RecordedLoad(points=tuple(points))
+    check_load(str(path), load)
+    return load
+
+
+def _read_recordings(data: dict[str, Any], folder: Path) -> None:
+    """Put the points of recorded loads in place of the CSV files that they name as `file`."""
+    topics = data.get("topics")
+    for topic in topics if isinstance(topics, list) else ():
+        load = topic.get("load") if isinstance(topic, dict) else None
+        if isinstance(load, dict) and isinstance(load.get("file"), str):
+            read = read_recorded_load(folder / load.pop("file"))
+            topic["load"] = {**load, "points": read.points}
 
 
 def _has_tasks(data: dict[str, Any]) -> bool:
@@ -281,7 +323,9 @@ def load_scenario(path: Path) -> Scenario:
         ScenarioError: the file does not hold a scenario.
         OSError: the file cannot be read.
     """
-    return scenario_from_json(path.read_bytes(), str(path))
+    text = path.read_bytes()
+    folder = path.parent if b'"file"' in text else None
+    return scenario_from_json(text, str(path), folder=folder)
 
 
 def load_plan(path: Path) -> Plan:

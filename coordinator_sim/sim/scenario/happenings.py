@@ -87,7 +87,7 @@ class SlowDownstream(_Happening, frozen=True, kw_only=True):
     Polls that return meanwhile take `percent` of their usual time; poison records take theirs.
 
     Args:
-        group_id: A consumer group, or `connect-` and the name of a sink connector.
+        group_id: A consumer group.
         percent: 400 is four times as long; of several at one time the largest counts.
     """
 

@@ -119,7 +119,10 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def counts_lag(self) -> bool:
         """Whether the trace records lag in time: with an objective, or where a topic has a load."""
-        return bool(self.objective_lag_ms) or any(topic.load for topic in self.topics)
+        found = bool(self.objective_lag_ms)
+        for topic in self.topics:
+            found = found or bool(topic.load)
+        return found
 
     def group_of(self, member: str) -> world.GroupSpec:
         """Return the group of the member of that name.

@@ -20,7 +20,7 @@ from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.sim.scenario import checks, happenings, world
 from coordinator_sim.sim.scenario.fault_rules import check_rule
 from coordinator_sim.sim.scenario.happenings import RestartMember, StartMember
-from coordinator_sim.sim.scenario.load import check_keys, check_load, check_poison
+from coordinator_sim.sim.scenario.load import check_load, check_shares
 from coordinator_sim.sim.scenario.quantiles import check_table
 from coordinator_sim.sim.scenario.settings import (
     CONNECT_PROTOCOLS,
@@ -33,7 +33,6 @@ from coordinator_sim.sim.scenario.unchecked import UncheckedScenario
 from coordinator_sim.sim.scenario.variety import check_variety
 from coordinator_sim.sim.scenario.work import (
     SinkWork,
-    SourceWork,
     check_commits,
     check_connector_work,
     check_processing,
@@ -218,14 +217,8 @@ def _check_denial(scenario: UncheckedScenario, denial: happenings.DenyAccess) ->
 
 
 def _check_downstream(scenario: UncheckedScenario, happening: happenings.SlowDownstream) -> None:
-    groups: list[str] = []
-    for group in scenario.groups:
-        if isinstance(group, ConsumerGroupSpec):
-            groups.append(group.group_id)
-        else:
-            sinks = (name for name, work in group.work.items() if isinstance(work, SinkWork))
-            groups += [f"connect-{name}" for name in sinks]
-    checks.known("group", happening.group_id, groups)
+    consumers = [one.group_id for one in scenario.groups if isinstance(one, ConsumerGroupSpec)]
+    checks.known("consumer group", happening.group_id, consumers)
     checks.within("percent of SlowDownstream", happening.percent, 1, MAX_SLOW_PERCENT)
     checks.within("for_ms of SlowDownstream", happening.for_ms, 1, checks.MAX_TIME_MS)
 
@@ -522,33 +515,17 @@ def _check_topics(scenario: UncheckedScenario) -> None:
 
 def _check_load(scenario: UncheckedScenario, topic: world.TopicSpec) -> None:
     where = f"topic {topic.name!r}"
-    if topic.poison:
-        check_poison(topic.name, topic.poison)
-    if not topic.load:
-        if topic.keys:
-            raise ScenarioError(f"{where} has keys and no load: give the load that they share")
-        return
-    if topic.records_per_s != world.DEFAULT_RECORDS_PER_S:
-        raise ScenarioError(
-            f"{where} has records_per_s={topic.records_per_s} and a load: leave out one of them"
-        )
-    check_load(topic.name, topic.load)
-    written = {
-        work.topic
-        for group in scenario.groups
-        if isinstance(group, ConnectGroupSpec)
-        for work in group.work.values()
-        if isinstance(work, SourceWork)
-    }
-    if topic.name in written:
-        raise ScenarioError(f"{where} has a load and a source connector: leave out one of them")
-    if topic.keys:
-        sizes = [
-            each.to
-            for each in scenario.happenings
-            if isinstance(each, happenings.AddPartitions) and each.topic == topic.name
-        ]
-        check_keys(topic.name, topic.keys, max([topic.partitions, *sizes]))
+    if topic.load:
+        check_load(topic.name, topic.load)
+        if topic.records_per_s != world.DEFAULT_RECORDS_PER_S:
+            raise ScenarioError(
+                f"{where} has records_per_s={topic.records_per_s} and a load: leave out one of them"
+            )
+    elif topic.keys:
+        raise ScenarioError(f"{where} has keys and no load: give the load that they share")
+    added = [e for e in scenario.happenings if isinstance(e, happenings.AddPartitions)]
+    most = max([topic.partitions, *(each.to for each in added if each.topic == topic.name)])
+    check_shares(topic.name, topic.keys or None, topic.poison or None, most)
 
 
 def _check_groups(scenario: UncheckedScenario) -> None:
