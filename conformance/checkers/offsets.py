@@ -42,7 +42,8 @@ class _Stored:
     uncertain: dict[Place, None] = field(default_factory=dict)
     """Places that a refused commit may have changed."""
     expired: dict[Place, None] = field(default_factory=dict)
-    """Places among which are those that a coordinator found old; it tells how many, not which."""
+    """Places among which are those that a coordinator found old; it tells how many, not which.
+    Also those of deleted topics, of whose offsets nothing is traced."""
     judged: int = 0
     violations: list[Violation] = field(default_factory=list)
 
@@ -52,6 +53,9 @@ class _Stored:
             self.loaded[group_id] = None
         if event.event is Event.OFFSET_EXPIRED and not event.offsets:
             self._expired(event)
+        if event.event is Event.FAULT and event.reason_text == "DeleteTopic":
+            topic = event.attrs["topic"]
+            self.expired |= {place: None for place in self.by_place if place[1] == topic}
         for entry in event.offsets:
             place = (group_id, entry.topic, entry.partition)
             if event.error_code not in (None, ErrorCode.NONE):

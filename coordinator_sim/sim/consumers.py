@@ -529,7 +529,8 @@ class ConsumerProcess(ClientProcess):
             return False
         now_us, logs = self._environment.now_us, self._world.topic_logs
         return all(each.is_quiet for each in self._connections.values()) and all(
-            not logs.grows(partition.topic) and logs.end_offset(partition, now_us) <= position
+            not (logs.grows(partition.topic) or partition.topic in logs.deleted)
+            and logs.end_offset(partition, now_us) <= position
             for partition, position in self._consumer.fetchable.items()
         )
 

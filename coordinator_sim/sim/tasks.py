@@ -226,7 +226,7 @@ class SourceTask(PausableProcess):
             self._cluster.commit(self._positions)
 
     def _target(self, partition: TopicPartition) -> TopicPartition:
-        count = self._world.partition_count(self._work.topic)
+        count = self._world.partition_count(self._work.topic) or 1
         return TopicPartition(self._work.topic, partition.partition % count)
 
     def _is_fenced(self) -> bool:

@@ -166,7 +166,8 @@ class WorkLedger:
     def _end(self, partition: TopicPartition) -> None:
         stretch = self._open.pop(partition)
         now_us = self._world.environment.now_us
-        lag = self._world.topic_logs.end_offset(partition, now_us) - stretch.next_offset
+        end_offset = self._world.topic_logs.end_offset(partition, now_us)
+        lag = max(0, end_offset - stretch.next_offset)  # A deleted topic ends before.
         meter, in_time = self._world.lag_meter, {}
         if stretch.lag is not None and meter is not None:
             in_time = meter.attrs(stretch.lag, partition, stretch.next_offset, now_us)

@@ -1,5 +1,6 @@
 """Checks that a fault rule of a scenario can match some request in its world."""
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -8,9 +9,10 @@ from coordinator_sim.broker.faults.faults import Match, api_named, check_fault
 from coordinator_sim.clients.consumer_models import api_versions_of
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.kafka.api_keys import ApiKey
-from coordinator_sim.sim.scenario.happenings import FaultRule
+from coordinator_sim.sim.scenario.happenings import AddConnector, ChangeTaskCount, FaultRule
 from coordinator_sim.sim.scenario.unchecked import UncheckedScenario
-from coordinator_sim.sim.scenario.world import ConsumerSpec
+from coordinator_sim.sim.scenario.work import SinkWork
+from coordinator_sim.sim.scenario.world import ConnectGroupSpec, ConsumerSpec
 
 API_VERSIONS: Final = {
     ApiKey.METADATA: 12,
@@ -73,6 +75,18 @@ def _versions(scenario: UncheckedScenario) -> dict[ApiKey, tuple[int, int]]:
     }
 
 
+def _sinks(scenario: UncheckedScenario) -> Iterator[tuple[str, int]]:
+    """Each sink connector, whose tasks are a group of consumers, and the most tasks that it has."""
+    changes = [e for e in scenario.happenings if isinstance(e, AddConnector | ChangeTaskCount)]
+    for group in scenario.groups:
+        if not isinstance(group, ConnectGroupSpec):
+            continue
+        for name, work in group.work.items():
+            if isinstance(work, SinkWork):
+                later = [each.tasks for each in changes if each.connector == name]
+                yield name, max([group.connectors.get(name, 0), *later])
+
+
 def _check_names(scenario: UncheckedScenario, match: Match) -> None:
     """Refuse names that nobody in the scenario has."""
     if match.connection is not None:
@@ -87,9 +101,12 @@ def _check_names(scenario: UncheckedScenario, match: Match) -> None:
             f"member {member!r} of FaultRule: no group.instance.id is that, and member ids are "
             "drawn; use client_id for a member by name"
         )
+    sinks = list(_sinks(scenario))
+    consumers = [f"connector-consumer-{name}-{task}" for name, n in sinks for task in range(n)]
+    groups = [*sorted(scenario.known_groups), *(f"connect-{name}" for name, _ in sinks)]
     for field, pattern, names in (
-        ("client_id", match.client_id, sorted(scenario.known_processes)),
-        ("group", match.group, sorted(scenario.known_groups)),
+        ("client_id", match.client_id, [*sorted(scenario.known_processes), *consumers]),
+        ("group", match.group, groups),
     ):
         if pattern is not None and not any(fnmatchcase(name, pattern) for name in names):
             raise ScenarioError(

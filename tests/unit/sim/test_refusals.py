@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.sim import scenario as scenarios
 from coordinator_sim.sim.scenario import scenario_from_json, scenario_to_json
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_pytest.properties import simulated
 from tests.simulated import events_of, scenario_of
 from tests.unit.broker.frames_client import FramesClient
 
@@ -123,8 +125,16 @@ def test_rule_acts_on_the_same_heartbeats_in_a_scenario_and_on_a_served_cluster(
         cluster.expire(Instants(at_ms, at_ms))
         client.send(HeartbeatRequest(group_id="readers"), 4, at_ms)
         cluster.expire(Instants(at_ms, at_ms))
+    in_time = [
+        at_us // 1_000 for at_us in beaten_us if at_us < (20_000 + (for_ms or 40_000)) * 1_000
+    ]
+    meant = [
+        at_ms
+        for number, at_ms in enumerate(in_time, start=1)
+        if counted.nth in (None, number) and number % (counted.every or 1) == 0
+    ]
     assert len(beaten_us) > 10
-    assert hits == [at_us // 1_000 for at_us in acted(events)]
+    assert hits == [at_us // 1_000 for at_us in acted(events)] == meant[:times]
 
 
 def test_refused_join_is_tried_again() -> None:
@@ -152,9 +162,10 @@ def test_commit_refused_after_it_was_taken_is_stored(phase: Phase, is_stored: bo
     assert bool(stored) is is_stored
 
 
-def test_hanging_request_ends_with_its_connection() -> None:
+@pytest.mark.parametrize("phase", list(Phase))
+def test_hanging_request_ends_with_its_connection(phase: Phase) -> None:
     """Nothing behind it is answered; the member comes back on another connection."""
-    hang = rule(Drop(), "Heartbeat", times=1)
+    hang = rule(Drop(), "Heartbeat", times=1, phase=phase)
     short = {"session.timeout.ms": "20000", "request.timeout.ms": "8000"}
     events = events_of(world_of(hang, settings=short))
 
@@ -226,6 +237,43 @@ def test_leader_rejoins_when_a_topic_of_its_group_is_deleted() -> None:
     assert 20_000_000 < began < 21_500_000
     (stable,) = (e for e in events if e.event is Event.GROUP_STABLE and e.ts_us > began)
     assert stable.members == 2
+
+
+@pytest.mark.parametrize("own", [NEW, {"max.poll.interval.ms": "10000"}])
+def test_topic_that_is_deleted_and_made_again_begins_anew(own: dict[str, str]) -> None:
+    """Its offsets are gone, which is no lost commit; nobody lags behind a log that is not there."""
+    deleted = scenarios.DeleteTopic(at_ms=20_000, topic="payments")
+    again = scenarios.CreateTopic(at_ms=40_000, topic="payments", partitions=1)
+    scenario = msgspec.structs.replace(world_of(deleted, again, settings=own), traces_work=True)
+    with simulated(scenario) as run:
+        fetched = [e for e in run.events if e.event is Event.OFFSET_FETCH and e.ts_us > 40_000_000]
+        entries = [entry for e in fetched for entry in e.offsets if entry.topic == "payments"]
+        worked = [e for e in run.events if e.event is Event.RECORDS_PROCESSED]
+    assert entries[0].offset == -1
+    assert {entry.offset for entry in entries} <= {-1, 0}
+    assert min(int(e.attrs["lag"]) for e in worked) >= 0
+
+
+def test_connect_writes_again_when_its_topic_is_back() -> None:
+    """A source keeps its records while its topic is gone; a rule may name a sink's consumer."""
+    group = scenarios.ConnectGroupSpec(
+        group_id="connect",
+        connectors={"in": 1, "out": 1},
+        work={
+            "in": scenarios.SourceWork(topic="orders", partitions=1, records_per_s=10),
+            "out": scenarios.SinkWork(topics=("payments",)),
+        },
+        workers=(scenarios.WorkerSpec(name="w"),),
+    )
+    late = rule(Delay(5), "Heartbeat", client_id="connector-consumer-out-0", group="connect-out")
+    deleted = scenarios.DeleteTopic(at_ms=20_000, topic="orders")
+    again = scenarios.CreateTopic(at_ms=30_000, topic="orders", partitions=2)
+    world = msgspec.structs.replace(world_of(), groups=(group,), traces_work=True)
+    events = events_of(msgspec.structs.replace(world, happenings=(late, deleted, again)))
+    assert len(acted(events)) > 5
+    done = [e for e in events if e.event is Event.RECORDS_PROCESSED and e.attrs["task"] == "t:in-0"]
+    assert max(e.position or 0 for e in done) > 400
+    assert ends(events) == []
 
 
 def test_offsets_of_a_deleted_topic_are_deleted() -> None:
