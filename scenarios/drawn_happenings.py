@@ -67,10 +67,13 @@ APIS: Final = (*OF_MEMBERS, "FIND_COORDINATOR")
 ADDED_CONNECTOR: Final = "elastic"
 _LEAST_GROWN: Final = 10
 """Least number of partitions that a topic grows to."""
-_NOT_DRAWN: Final = frozenset({"HoldReplication", "CreateTopic", "ChangeConfig"})
+_NOT_DRAWN: Final = frozenset(
+    {"HoldReplication", "CreateTopic", "ChangeConfig", "RollOut", "ScaleWorkload", "EvictPod"}
+)
 """HoldReplication: a heartbeat that waits for replication is in the trace when it is answered, and
 its session counts from when it arrived, which I6 cannot see. CreateTopic: no drawn group has a
-pattern. ChangeConfig: no config of a drawn group, which is classic, can change while it runs."""
+pattern. ChangeConfig: no config of a drawn group, which is classic, can change while it runs.
+RollOut, ScaleWorkload, EvictPod: no drawn member is a pod."""
 REFUSALS: Final = (
     "COORDINATOR_LOAD_IN_PROGRESS",
     "COORDINATOR_NOT_AVAILABLE",

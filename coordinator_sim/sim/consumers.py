@@ -193,6 +193,8 @@ class ConsumerProcess(ClientProcess):
 
     __slots__ = (
         "_after_commit",
+        "_busy_until_us",
+        "_busy_us",
         "_callback_us",
         "_consumer",
         "_done",
@@ -260,6 +262,7 @@ class ConsumerProcess(ClientProcess):
         self._done: dict[TopicPartition, int] = {}
         """For every held partition: the offset after the last processed record."""
         self._started_us = 0
+        self._busy_us = self._busy_until_us = 0
         self._pace = Pace(0, 0)
         self._since_commit = 0
         self._next_commit_us: int | None = None
@@ -299,6 +302,11 @@ class ConsumerProcess(ClientProcess):
     def be_slow(self, for_us: int) -> None:
         """Process longer by the given time after the next poll."""
         self._slow_us += for_us
+
+    @property
+    def busy_us(self) -> int:
+        """Time in which it has processed records so far, in microseconds."""
+        return self._busy_us - max(self._busy_until_us - self._environment.now_us, 0)
 
     def subscribe(self, topics: tuple[str, ...]) -> None:
         """Subscribe to other topics."""
@@ -394,7 +402,11 @@ class ConsumerProcess(ClientProcess):
         stalls = stalls_in(self._processing, self._world.topic_logs.poison)
         if stalls or self._pace.stalls:
             self._pace = self._pace._replace(stalls=stalls)
-        self._later(self._pace.busy_us(count_of(self._processing)), self._processed)
+        busy_us = self._pace.busy_us(count_of(self._processing))
+        if self._processing:
+            self._busy_until_us = self._started_us + busy_us
+            self._busy_us += busy_us
+        self._later(busy_us, self._processed)
 
     def _processed(self) -> None:
         done, self._processing = self._processing, []

@@ -15,6 +15,7 @@ from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.cluster_admin import ClusterAdmin
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.degradation import End
+from coordinator_sim.sim.kubernetes import Workload
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.rest_operator import send_rest_request
 from coordinator_sim.sim.scenario import happenings
@@ -33,9 +34,18 @@ class Stage:
         members: Members by name.
         connect: The Connect clusters by group id.
         workloads: The agents with their workloads.
+        kubernetes: Deployments and StatefulSets by name.
     """
 
-    __slots__ = ("_admin", "_cluster", "_connect", "_members", "_workloads", "_world")
+    __slots__ = (
+        "_admin",
+        "_cluster",
+        "_connect",
+        "_kubernetes",
+        "_members",
+        "_workloads",
+        "_world",
+    )
 
     def __init__(
         self,
@@ -45,6 +55,7 @@ class Stage:
         members: Mapping[str, Member],
         connect: Mapping[str, ConnectCluster],
         workloads: WorkloadAgents,
+        kubernetes: Mapping[str, Workload],
     ) -> None:
         self._world = world
         self._cluster = cluster
@@ -52,6 +63,7 @@ class Stage:
         self._members = members
         self._connect = connect
         self._workloads = workloads
+        self._kubernetes = kubernetes
 
     def schedule(self, happening: happenings.Happening) -> None:
         """Schedule a happening at its instant."""
@@ -78,6 +90,8 @@ class Stage:
         self._world.record_fault(type(happening).__name__, **attrs)
         if isinstance(happening, happenings.ConnectorHappening):
             self._change_connector(happening)
+        elif isinstance(happening, happenings.WorkloadHappening):
+            self._change_workload(happening)
         elif isinstance(happening, happenings.ProcessHappening):
             self._change_process(happening)
         elif isinstance(happening, happenings.ResponseHappening):
@@ -94,6 +108,18 @@ class Stage:
             self._administer(happening)
         else:
             self._change_cluster(happening)
+
+    def _change_workload(self, happening: happenings.WorkloadHappening) -> None:
+        match happening:
+            case scripted.RollOut(workload=name, settings=settings):
+                self._kubernetes[name].roll_out(settings)
+            case scripted.ScaleWorkload(workload=name, replicas=replicas):
+                self._kubernetes[name].scale(replicas)
+            case scripted.EvictPod(member=member):
+                for workload in self._kubernetes.values():
+                    workload.evict(member)
+            case _:
+                assert_never(happening)
 
     def _change_process(self, happening: happenings.ProcessHappening) -> None:
         member = self._members[happening.member]

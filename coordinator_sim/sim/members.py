@@ -16,6 +16,11 @@ from coordinator_sim.trace.events import Event, TraceEvent
 class MemberProcess(Protocol):
     """The interface of a running incarnation."""
 
+    @property
+    def busy_us(self) -> int:
+        """Time in which it has processed records so far, in microseconds."""
+        ...
+
     def start(self) -> None:
         """Begin to run."""
         ...
@@ -53,6 +58,9 @@ class Member:
         name: The member's name and client id.
         group_id: Group id for the trace.
         make_process: Builds the next incarnation.
+
+    Attributes:
+        when_gone: Called at the end of each process.
     """
 
     __slots__ = (
@@ -64,6 +72,7 @@ class Member:
         "_started_count",
         "_world",
         "group_id",
+        "when_gone",
     )
 
     def __init__(
@@ -77,6 +86,17 @@ class Member:
         self._down_us: int | None = None
         self._settings: dict[str, str] = {}
         self._started_count = 0
+        self.when_gone: Action | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None
+
+    @property
+    def busy_us(self) -> int:
+        """Time in which the process has processed records so far, in microseconds."""
+        return 0 if self._process is None else self._process.busy_us
 
     def start(self, settings: Mapping[str, str] | None = None) -> None:
         """Start the process unless one runs.
@@ -154,6 +174,8 @@ class Member:
         self._down_us = None
         if down_us is not None:
             self._start_after(down_us)
+        if self.when_gone is not None:
+            self.when_gone()
 
     def _resumed(self, process: MemberProcess) -> None:
         if self._process is process:

@@ -31,6 +31,11 @@ class PausableProcess(Alarmed):
         """Whether it has not ended."""
         return self._is_alive
 
+    @property
+    def busy_us(self) -> int:
+        """Time in which it has processed records, in microseconds; 0 where that is not counted."""
+        return 0
+
     def pause(self, for_us: int) -> None:
         """Freeze the process; events that arrive meanwhile are handled at its end, in order."""
         if not self._is_paused:

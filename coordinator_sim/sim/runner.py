@@ -26,9 +26,11 @@ from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.elision import Elided, Elision
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.happenings import Stage
+from coordinator_sim.sim.kubernetes import Workload
 from coordinator_sim.sim.lag_meter import LagMeter
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.network import Network
+from coordinator_sim.sim.scaling_loops import start_autoscaler
 from coordinator_sim.sim.scenario.choices import Choice, Choices, ChosenIds
 from coordinator_sim.sim.scenario.happenings import DenyAccess
 from coordinator_sim.sim.scenario.quantiles import drawn
@@ -190,8 +192,9 @@ class Simulation:
         if story is not None:
             self._environment.process(story(StoryWorld(world, scenario, stage.happen, watch)))
         self._elision: Elision | Calm | None = None
+        has_processes = story is not None or bool(scenario.kubernetes)
         if leaves_calm_out:
-            self._elision = Calm(world, brokers, scenario, retimed, has_story=story is not None)
+            self._elision = Calm(world, brokers, scenario, retimed, has_story=has_processes)
         elif elide:
             self._elision = Elision(world, brokers, scenario.duration_ms * US_PER_MS)
 
@@ -208,7 +211,17 @@ class Simulation:
         workloads = WorkloadAgents(world)
         for workload in self._scenario.workloads:
             workloads.schedule(workload)
-        stage = Stage(world, brokers, members=members, connect=connect, workloads=workloads)
+        kubernetes: dict[str, Workload] = {}
+        if self._scenario.kubernetes:
+            kubernetes = _kubernetes(self._scenario, world, members)
+        stage = Stage(
+            world,
+            brokers,
+            members=members,
+            connect=connect,
+            workloads=workloads,
+            kubernetes=kubernetes,
+        )
         for task in self._scenario.tasks:
             stage.schedule_task(task)
         for happening in self._scenario.happenings:
@@ -350,6 +363,22 @@ def _members(
                     world, worker, group, cluster=connect[group.group_id], work=work
                 )
     return members
+
+
+def _kubernetes(
+    scenario: Scenario, world: World, members: Mapping[str, Member]
+) -> dict[str, Workload]:
+    groups = {
+        each.group_id: each for each in scenario.groups if isinstance(each, ConsumerGroupSpec)
+    }
+    workloads = {
+        spec.name: Workload(world, spec, groups[spec.group_id], members)
+        for spec in scenario.kubernetes
+    }
+    for workload in workloads.values():
+        workload.reconcile()
+        start_autoscaler(world, workload)
+    return workloads
 
 
 def _consumer(world: World, spec: ConsumerSpec, group: ConsumerGroupSpec) -> Member:

@@ -3,6 +3,8 @@
 `coordinator_sim.sim` runs them.
 """
 
+from coordinator_sim.sim.autoscaling.hpa import Behavior, Limits, ScalingPolicy, ScalingRules
+from coordinator_sim.sim.autoscaling.keda import ScaledObject, Trigger
 from coordinator_sim.sim.scenario.choices import Choice, Choices, ChosenIds
 from coordinator_sim.sim.scenario.files import (
     load_scenario,
@@ -24,6 +26,7 @@ from coordinator_sim.sim.scenario.happenings import (
     DenyAccess,
     DropResponse,
     DuplicateResponse,
+    EvictPod,
     FailOffsetsReads,
     FailWork,
     FaultRule,
@@ -38,6 +41,8 @@ from coordinator_sim.sim.scenario.happenings import (
     ReorderResponses,
     RestartMember,
     RestRequest,
+    RollOut,
+    ScaleWorkload,
     SetClock,
     SlowDownstream,
     SlowPoll,
@@ -46,6 +51,7 @@ from coordinator_sim.sim.scenario.happenings import (
     rolling_bounce,
     scale_out,
 )
+from coordinator_sim.sim.scenario.kubernetes import CpuTarget, WorkloadSpec
 from coordinator_sim.sim.scenario.scenario import (
     Scenario,
     with_assignor,
@@ -84,6 +90,7 @@ __all__ = [
     "SHAPES",
     "AddConnector",
     "AddPartitions",
+    "Behavior",
     "ChangeConfig",
     "ChangeSubscription",
     "ChangeTaskCount",
@@ -96,6 +103,7 @@ __all__ = [
     "ConstantLatency",
     "ConsumerGroupSpec",
     "ConsumerSpec",
+    "CpuTarget",
     "CrashBroker",
     "CrashMember",
     "CreateTopic",
@@ -105,6 +113,7 @@ __all__ = [
     "DenyAccess",
     "DropResponse",
     "DuplicateResponse",
+    "EvictPod",
     "FailOffsetsReads",
     "FailWork",
     "FaultRule",
@@ -112,6 +121,7 @@ __all__ = [
     "Happening",
     "HoldReplication",
     "LagConfigTopic",
+    "Limits",
     "MoveCoordinator",
     "NetworkSpec",
     "PartitionNetwork",
@@ -124,6 +134,11 @@ __all__ = [
     "ReorderResponses",
     "RestRequest",
     "RestartMember",
+    "RollOut",
+    "ScaleWorkload",
+    "ScaledObject",
+    "ScalingPolicy",
+    "ScalingRules",
     "Scenario",
     "SetClock",
     "Shape",
@@ -138,9 +153,11 @@ __all__ = [
     "TableLatency",
     "TablePerRecord",
     "TopicSpec",
+    "Trigger",
     "UniformLatency",
     "Variety",
     "WorkerSpec",
+    "WorkloadSpec",
     "load_scenario",
     "members_of",
     "rolling_bounce",

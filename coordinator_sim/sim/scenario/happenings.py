@@ -396,10 +396,40 @@ class ChangeSubscription(_Happening, frozen=True, kw_only=True):
     topics: tuple[str, ...]
 
 
+class RollOut(_Happening, frozen=True, kw_only=True):
+    """Replace the pods of a workload one after another by those of a new revision.
+
+    Args:
+        workload: Name of a Deployment or StatefulSet of `kubernetes`.
+        settings: Client settings of the new pods, over those of the old ones.
+    """
+
+    workload: str
+    settings: dict[str, str] = {}
+
+
+class ScaleWorkload(_Happening, frozen=True, kw_only=True):
+    """Set the replicas of a workload by hand; its autoscaler goes on from there."""
+
+    workload: str
+    replicas: int
+
+
+class EvictPod(_Happening, frozen=True, kw_only=True):
+    """End the pod of a member as a drained node does, or a spot node with notice.
+
+    The pod gets SIGTERM and its grace period, and its controller makes another. A node that is lost
+    without notice is a CrashMember.
+    """
+
+    member: str
+
+
 ProcessHappening = StartMember | StopMember | CrashMember | RestartMember
 MemberHappening = PauseMember | SlowPoll | ChangeSubscription | LagConfigTopic | RestRequest
 ResponseHappening = DropResponse | DelayResponse | DuplicateResponse | ReorderResponses
 ConnectorHappening = AddConnector | RemoveConnector | ChangeTaskCount | FailWork
+WorkloadHappening = RollOut | ScaleWorkload | EvictPod
 ClusterHappening = (
     PartitionNetwork
     | DegradeNetwork
@@ -418,6 +448,7 @@ Happening = (
     | ResponseHappening
     | FaultRule
     | ConnectorHappening
+    | WorkloadHappening
     | ClusterHappening
     | AdminHappening
 )

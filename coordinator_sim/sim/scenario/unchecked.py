@@ -8,6 +8,7 @@ from coordinator_sim.errors import ScenarioError
 from coordinator_sim.kafka.releases import RELEASES
 from coordinator_sim.sim.scenario import world
 from coordinator_sim.sim.scenario.happenings import Happening, end_of
+from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, pods_of
 from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim.sim.scenario.workloads import WorkloadTask, process_names
 
@@ -47,6 +48,7 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         happenings: Happenings in any order of time; those of one instant happen in this order.
         tasks: The tasks that the happenings come from, if it was written as tasks.
         workloads: The tasks that bring clients of their own.
+        kubernetes: Deployments and StatefulSets whose pods are members of groups.
         variety: Distributions to draw from for each run, by its seed. None makes the exact world:
             all events at their written instants, small, reproducible and in lockstep; its times
             show the order of events, not the costs of a cluster.
@@ -70,6 +72,7 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     tasks: tuple[TaskWindow, ...] = ()
     workloads: tuple[WorkloadTask, ...] = ()
     objective_lag_ms: int | UnsetType = UNSET
+    kubernetes: tuple[WorkloadSpec, ...] = ()
 
     def members(self) -> tuple[world.MemberSpec, ...]:
         """Return every consumer and worker, group by group."""
@@ -106,6 +109,16 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def partitions_by_topic(self) -> dict[str, int]:
         """Every topic's name, with its number of partitions at the start."""
         return {topic.name: topic.partitions for topic in self.topics}
+
+    @cached_property
+    def pods(self) -> dict[str, str]:
+        """Every member that may be a pod, with the name of its workload."""
+        groups = {group.group_id: group for group in self.groups}
+        return {
+            name: spec.name
+            for spec in self.kubernetes
+            for name in pods_of(spec, groups.get(spec.group_id))
+        }
 
     def group_ids(self) -> list[str]:
         """Return every group that is described, or that a workload names."""

@@ -20,6 +20,7 @@ from coordinator_sim.kafka.roles import ROLES
 from coordinator_sim.sim.scenario import checks, happenings, world
 from coordinator_sim.sim.scenario.fault_rules import check_rule
 from coordinator_sim.sim.scenario.happenings import RestartMember, StartMember
+from coordinator_sim.sim.scenario.kubernetes import check_workloads
 from coordinator_sim.sim.scenario.load import check_load, check_shares
 from coordinator_sim.sim.scenario.quantiles import check_table
 from coordinator_sim.sim.scenario.settings import (
@@ -121,10 +122,15 @@ def check_happening(scenario: UncheckedScenario, happening: happenings.Happening
 def _check_world_happening(
     scenario: UncheckedScenario,
     happening: (
-        happenings.ClusterHappening | happenings.AdminHappening | happenings.SlowDownstream
+        happenings.ClusterHappening
+        | happenings.AdminHappening
+        | happenings.SlowDownstream
+        | happenings.WorkloadHappening
     ),
 ) -> None:
     match happening:
+        case happenings.RollOut() | happenings.ScaleWorkload() | happenings.EvictPod():
+            _check_workload(scenario, happening)
         case happenings.PartitionNetwork():
             _check_cut(scenario, happening)
         case happenings.DegradeNetwork():
@@ -235,9 +241,31 @@ def _check_start(
     scenario: UncheckedScenario, happening: happenings.StartMember | happenings.RestartMember
 ) -> None:
     _check_member(scenario, happening.member)
+    if scenario.kubernetes and happening.member in scenario.pods:
+        raise ScenarioError(
+            f"{type(happening).__name__} of {happening.member!r}: it is a pod, which Kubernetes "
+            "starts; use RollOut, ScaleWorkload, EvictPod, StopMember or CrashMember"
+        )
     for name in happening.settings:
         if name not in names_read_by(scenario.group_of(happening.member)):
             raise unknown_setting(name)
+
+
+def _check_workload(scenario: UncheckedScenario, happening: happenings.WorkloadHappening) -> None:
+    if isinstance(happening, happenings.EvictPod):
+        checks.known("pod", happening.member, scenario.pods)
+        return
+    specs = {spec.name: spec for spec in scenario.kubernetes}
+    checks.known("workload", happening.workload, specs)
+    spec = specs[happening.workload]
+    group = _group(scenario, spec.group_id)
+    if isinstance(happening, happenings.ScaleWorkload):
+        most = list(scenario.pods.values()).count(spec.name)
+        checks.within("replicas of ScaleWorkload", happening.replicas, 0, most)
+    else:
+        for name in happening.settings:
+            if name not in names_read_by(group):
+                raise unknown_setting(name)
 
 
 def _check_response(
@@ -468,6 +496,8 @@ def check_scenario(scenario: UncheckedScenario) -> None:
     _check_topics(scenario)
     _check_groups(scenario)
     _check_workloads(scenario)
+    if scenario.kubernetes:
+        check_workloads(scenario.kubernetes, scenario.groups)
     for happening in scenario.happenings:
         check_happening(scenario, happening)
         if isinstance(happening, StartMember | RestartMember) and happening.settings:
@@ -479,6 +509,10 @@ def check_scenario(scenario: UncheckedScenario) -> None:
                 else world.with_member_settings(group, happening.settings)
             )
             _check_group(scenario, changed)
+        elif isinstance(happening, happenings.RollOut):
+            spec = next(each for each in scenario.kubernetes if each.name == happening.workload)
+            group = _group(scenario, spec.group_id)
+            _check_group(scenario, world.with_member_settings(group, happening.settings))
 
 
 def _alone(scenario: UncheckedScenario, name: str) -> world.GroupSpec:

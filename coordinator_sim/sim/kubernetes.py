@@ -1,0 +1,305 @@
+"""Kubernetes in virtual time: workloads whose pods are the members of consumer groups.
+
+Controllers of Deployments and StatefulSets, and the kubelet, as far as members notice: pods start
+late, get SIGTERM and, after their grace period, SIGKILL, and are restarted with a growing delay.
+What an autoscaler does is in `scaling_loops`.
+
+DEVIATION: controllers act at the instant of what they react to; theirs take milliseconds.
+Source: kubernetes 1.35, pkg/controller/deployment/rolling.go, pkg/controller/replicaset,
+pkg/controller/statefulset/stateful_set_control.go, pkg/kubelet/kuberuntime.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from simpy.events import Event, ProcessGenerator
+
+from coordinator_sim.sim.members import Member
+from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, fenceposts, pods_of
+from coordinator_sim.sim.scenario.quantiles import drawn
+from coordinator_sim.sim.scenario.world import ConsumerGroupSpec
+from coordinator_sim.sim.world import US_PER_MS, World
+
+_US_PER_S: Final = 1_000_000
+_NS_PER_US: Final = 1_000
+_FIRST_BACK_OFF_S: Final = 10
+_LONGEST_BACK_OFF_S: Final = 300
+_UID_COUNT: Final = 1 << 60
+
+
+class Pod:
+    """One pod, from its creation until its member is gone.
+
+    Args:
+        member: The member that it runs.
+        revision: Revision of the pod template.
+        settings: Client settings of that revision.
+        created_us: When it was created.
+        uid: Decides between pods that are equal otherwise.
+    """
+
+    __slots__ = (
+        "back_off_s",
+        "created_us",
+        "ended",
+        "is_terminating",
+        "member",
+        "ready_us",
+        "restarted_us",
+        "revision",
+        "settings",
+        "started_us",
+        "uid",
+    )
+
+    def __init__(
+        self,
+        member: Member,
+        *,
+        revision: int,
+        settings: Mapping[str, str],
+        created_us: int,
+        uid: int,
+    ) -> None:
+        self.member = member
+        self.revision = revision
+        self.settings = settings
+        self.created_us = created_us
+        self.uid = uid
+        self.started_us: int | None = None
+        self.ready_us: int | None = None
+        self.is_terminating = False
+        self.ended: Event | None = None
+        self.back_off_s = 0
+        self.restarted_us = 0
+
+
+class Workload:
+    """A Deployment or StatefulSet: its controller and its pods.
+
+    Args:
+        world: Shared parts of the run.
+        spec: The workload.
+        group: Its consumer group.
+        members: All members, by name.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        spec: WorkloadSpec,
+        group: ConsumerGroupSpec,
+        members: Mapping[str, Member],
+    ) -> None:
+        self._world = world
+        self._environment = world.environment
+        self.spec = spec
+        self.replicas = spec.replicas
+        """`spec.replicas` now."""
+        self._members = {name: members[name] for name in pods_of(spec, group)}
+        self._revision = 1
+        self._settings: dict[str, str] = {}
+        self._pods: dict[str, Pod] = {}
+        """Pods by the name of their member, those that end included."""
+
+    @property
+    def pods(self) -> Mapping[str, Pod]:
+        """All pods by the names of their members, in order of creation."""
+        return self._pods
+
+    @property
+    def active(self) -> dict[str, Pod]:
+        """Pods that do not end: `status.replicas`."""
+        return {name: pod for name, pod in self._pods.items() if not pod.is_terminating}
+
+    @property
+    def ready_count(self) -> int:
+        """Pods that are Ready and do not end."""
+        return sum(pod.ready_us is not None for pod in self.active.values())
+
+    # Changes from outside.
+
+    def scale(self, replicas: int) -> None:
+        """Set `spec.replicas`."""
+        self.replicas = replicas
+        self.reconcile()
+
+    def roll_out(self, settings: Mapping[str, str]) -> None:
+        """Replace all pods by ones of a new revision, with client settings over the old ones."""
+        self._revision += 1
+        self._settings = {**self._settings, **settings}
+        self.reconcile()
+
+    def evict(self, name: str) -> None:
+        """End a pod as a node does that is drained, or taken back with notice."""
+        if name in self.active:
+            self._delete(name)
+            self.reconcile()
+
+    def reconcile(self) -> None:
+        """Create and end pods until nothing is left to do at this instant.
+
+        Terminates: a step that may be followed by another creates a pod up to `replicas`, or ends
+        one for good.
+        """
+        is_deployment = self.spec.kind == "Deployment"
+        step = self._reconcile_deployment if is_deployment else self._reconcile_stateful_set
+        while step():
+            pass
+
+    # Source: rolloutRolling: reconcileNewReplicaSet, reconcileOldReplicaSets.
+
+    def _reconcile_deployment(self) -> bool:
+        """Create and end pods; return whether some were ended, so that more may be created."""
+        active = self.active
+        new = [name for name, pod in active.items() if pod.revision == self._revision]
+        old = [name for name in active if name not in new]
+        surge, unavailable = fenceposts(self.spec, self.replicas)
+        ended = self._victims(new)[: max(len(new) - self.replicas, 0)]
+        room = self.replicas + surge - len(active) if old else self.replicas
+        free = [name for name in self._members if name not in self._pods]
+        created = free[: max(min(self.replicas - len(new), room), 0)]
+        for name in created:
+            self._create(name)
+        if old:
+            lowest = self.replicas - unavailable
+            not_ready = sum(active[name].ready_us is None for name in new) + len(created)
+            may_end = len(active) + len(created) - lowest - not_ready
+            unready = [name for name in old if active[name].ready_us is None]
+            ended += self._victims(unready)[: max(may_end, 0)]
+            ready = [name for name in old if name not in unready]
+            spare = min(self.ready_count - lowest, may_end - len(ended))
+            ended += self._victims(ready)[: max(spare, 0)]
+        for name in ended:
+            self._delete(name)
+        return bool(ended)
+
+    def _victims(self, names: list[str]) -> list[str]:
+        """Return pods in the order in which a ReplicaSet ends them.
+
+        Source: ActivePodsWithRanks, with LogarithmicScaleDown.
+        """
+        now_us = self._environment.now_us
+
+        def age(since_us: int) -> int:
+            return ((now_us - since_us) * _NS_PER_US).bit_length()
+
+        def rank(name: str) -> tuple[int, int, int, int, int]:
+            pod = self._pods[name]
+            stage = (pod.started_us is not None) + (pod.ready_us is not None)
+            ready = 0 if pod.ready_us is None else age(pod.ready_us)
+            return stage, ready, -pod.back_off_s, age(pod.created_us), pod.uid
+
+        return sorted(names, key=rank)
+
+    # Source: updateStatefulSet: replicas by ordinal, then condemned pods, then the update.
+
+    def _reconcile_stateful_set(self) -> bool:
+        """Take one step; return whether another may follow at this instant."""
+        is_ordered = self.spec.pod_management == "OrderedReady"
+        names = list(self._members)
+        for name in names[: self.replicas]:
+            pod = self._pods.get(name)
+            if pod is None:
+                self._create(name)
+                return not is_ordered
+            if is_ordered and (pod.is_terminating or pod.ready_us is None):
+                return False
+        for name in reversed(names[self.replicas :]):
+            pod = self._pods.get(name)
+            if pod is not None and not pod.is_terminating:
+                self._delete(name)
+                return not is_ordered
+            if pod is not None and is_ordered:
+                return False
+        for name in reversed(names[: self.replicas]):
+            pod = self._pods[name]
+            if pod.revision != self._revision and not pod.is_terminating:
+                self._delete(name)
+                return False
+            if pod.is_terminating or pod.ready_us is None:
+                return False
+        return False
+
+    # The life of a pod.
+
+    def _create(self, name: str) -> None:
+        uid = self._world.choices.choose("pod-uid", name, _UID_COUNT)
+        pod = self._pods[name] = Pod(
+            self._members[name],
+            revision=self._revision,
+            settings=self._settings,
+            created_us=self._environment.now_us,
+            uid=uid,
+        )
+        self._environment.process(self._start(name, pod))
+
+    def _start(self, name: str, pod: Pod) -> ProcessGenerator:
+        startup_ms = drawn(self.spec.startup_ms, self._world.choices, "pod-startup", name)
+        yield self._environment.timeout(startup_ms * US_PER_MS)
+        if self._pods.get(name) is pod:
+            yield from self._run(name, pod)
+
+    def _run(self, name: str, pod: Pod) -> ProcessGenerator:
+        """Start the container, and report it Ready after a while."""
+        pod.started_us = started_us = self._environment.now_us
+        pod.member.when_gone = partial(self._on_process_ended, name, pod)
+        pod.member.start(pod.settings)
+        yield self._environment.timeout(self.spec.readiness_ms * US_PER_MS)
+        is_same = pod.started_us == started_us and self._pods.get(name) is pod
+        if is_same and not pod.is_terminating:
+            pod.ready_us = self._environment.now_us
+            self.reconcile()
+
+    def _delete(self, name: str) -> None:
+        pod = self._pods[name]
+        pod.is_terminating = True
+        if pod.started_us is None:
+            del self._pods[name]
+        else:
+            self._environment.process(self._terminate(name, pod))
+
+    def _terminate(self, name: str, pod: Pod) -> ProcessGenerator:
+        """Send SIGTERM, and SIGKILL to a process that lives after the grace period."""
+        environment = self._environment
+        grace = environment.timeout(self.spec.termination_grace_period_s * _US_PER_S)
+        pod.ended = environment.event()
+        if not pod.member.is_running:
+            pod.ended.succeed()
+        shutdown_ms = drawn(self.spec.shutdown_ms, self._world.choices, "pod-shutdown", name)
+        yield environment.timeout(shutdown_ms * US_PER_MS) | grace | pod.ended
+        pod.member.stop()
+        yield grace | pod.ended
+        if not pod.ended.triggered:
+            self._world.record_fault("PodKilled", member=name, workload=self.spec.name)
+            pod.member.crash()
+        pod.member.when_gone = None
+        del self._pods[name]
+        self.reconcile()
+
+    def _on_process_ended(self, name: str, pod: Pod) -> None:
+        """React to the end of a pod's process."""
+        if pod.ended is not None:
+            if not pod.ended.triggered:
+                pod.ended.succeed()
+            return
+        pod.ready_us = None
+        pod.started_us = self._environment.now_us
+        self._environment.process(self._restart(name, pod))
+        self.reconcile()
+
+    def _restart(self, name: str, pod: Pod) -> ProcessGenerator:
+        """Restart a container that ended by itself: first at once, then ever later.
+
+        Source: kubelet, doBackOff; client-go, flowcontrol.Backoff.
+        """
+        now_us = self._environment.now_us
+        if now_us - pod.restarted_us > 2 * _LONGEST_BACK_OFF_S * _US_PER_S:
+            pod.back_off_s = 0
+        delay_s = pod.back_off_s
+        yield self._environment.timeout(delay_s * _US_PER_S)
+        pod.back_off_s = min(max(2 * delay_s, _FIRST_BACK_OFF_S), _LONGEST_BACK_OFF_S)
+        pod.restarted_us = self._environment.now_us
+        if self._pods.get(name) is pod and not pod.is_terminating:
+            yield from self._run(name, pod)

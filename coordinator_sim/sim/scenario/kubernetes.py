@@ -1,0 +1,162 @@
+"""Workloads of Kubernetes whose pods are the members of a consumer group, as plain data.
+
+`coordinator_sim.sim.kubernetes` runs them.
+"""
+
+import re
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from coordinator_sim.errors import ScenarioError
+from coordinator_sim.sim.autoscaling.hpa import Limits, check_limits
+from coordinator_sim.sim.autoscaling.keda import ScaledObject, check_scaled_object
+from coordinator_sim.sim.scenario.quantiles import check_table
+from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, GroupSpec, members_of
+
+_DAY_MS: Final = 86_400_000
+_COUNT: Final = re.compile(r"(?:[0-9]{1,6}|[0-9]{1,3}%)")
+STARTUP_MS: Final = (3_000, 5_000, 6_000, 8_000, 10_000, 15_000, 40_000)
+"""From a pod's creation to its consumer's start. Assumption: scheduling takes a second, a JVM with
+a framework several, and a node that lacks the image half a minute."""
+SHUTDOWN_MS: Final = (0, 50, 100, 200, 500, 1_000, 3_000)
+"""From SIGTERM to the consumer's close. Assumption: a framework stops its web server first."""
+
+
+class CpuTarget(Struct, frozen=True, kw_only=True, tag="hpa", forbid_unknown_fields=True):
+    """A HorizontalPodAutoscaler on the CPU of the pods.
+
+    A pod uses `busy_milli` while its application processes records, and nothing while it polls.
+
+    Args:
+        utilization: `averageUtilization`, in percent of the request, at least 1.
+        request_milli: Requested CPU of a pod in thousandths, at least 1.
+        busy_milli: CPU of a pod that processes without a break, in thousandths.
+    """
+
+    limits: Limits
+    utilization: int = 80
+    request_milli: int = 1_000
+    busy_milli: int = 1_000
+
+
+Autoscaler = ScaledObject | CpuTarget
+
+
+class WorkloadSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Deployment or a StatefulSet.
+
+    A pod runs one member of the group, `<name>-0` and so on, which must have no `start_ms`. There
+    are as many pods at most as members, those that end included; a further pod stays pending.
+
+    Args:
+        name: Name of the workload, unique in the scenario.
+        group_id: The consumer group.
+        replicas: Pods at the start.
+        max_surge, max_unavailable: Of a Deployment's rolling update, as a number or in percent.
+        pod_management: `podManagementPolicy` of a StatefulSet.
+        startup_ms: Quantiles of the time from a pod's creation to its consumer's start.
+        readiness_ms: From the consumer's start until the pod is Ready.
+        shutdown_ms: Quantiles of the time from SIGTERM to the consumer's close.
+        termination_grace_period_s: From SIGTERM to SIGKILL.
+        autoscaler: What changes `replicas`; None for nothing.
+    """
+
+    name: str
+    group_id: str
+    kind: Literal["Deployment", "StatefulSet"] = "Deployment"
+    replicas: int = 1
+    max_surge: str = "25%"
+    max_unavailable: str = "25%"
+    pod_management: Literal["OrderedReady", "Parallel"] = "OrderedReady"
+    startup_ms: tuple[int, ...] = STARTUP_MS
+    readiness_ms: int = 1_000
+    shutdown_ms: tuple[int, ...] = SHUTDOWN_MS
+    termination_grace_period_s: int = 30
+    autoscaler: Autoscaler | None = None
+
+    def limits(self) -> Limits | None:
+        """Return the limits of the autoscaler, if there is one."""
+        scaler = self.autoscaler
+        if isinstance(scaler, ScaledObject):
+            return scaler.limits()
+        return None if scaler is None else scaler.limits
+
+
+def fenceposts(spec: WorkloadSpec, replicas: int) -> tuple[int, int]:
+    """Return how many pods may be more, and how many unavailable, in a rolling update.
+
+    Source: kubernetes 1.35, ResolveFenceposts.
+    """
+    surge = _counted(spec.max_surge, replicas, rounds_up=True)
+    unavailable = _counted(spec.max_unavailable, replicas, rounds_up=False)
+    return surge, unavailable if surge or unavailable else 1
+
+
+def _counted(text: str, replicas: int, *, rounds_up: bool) -> int:
+    if not text.endswith("%"):
+        return int(text)
+    return (replicas * int(text[:-1]) + (99 if rounds_up else 0)) // 100
+
+
+def pods_of(spec: WorkloadSpec, group: GroupSpec | None) -> list[str]:
+    """Return the members that a workload's pods may be, by ordinal."""
+    members = {} if group is None else dict.fromkeys(each.name for each in members_of(group))
+    names: list[str] = []
+    while f"{spec.name}-{len(names)}" in members:
+        names.append(f"{spec.name}-{len(names)}")
+    return names
+
+
+def check_workloads(workloads: tuple[WorkloadSpec, ...], groups: tuple[GroupSpec, ...]) -> None:
+    """Refuse workloads that cannot run.
+
+    Raises:
+        ScenarioError: names the value, the bound and the fix.
+    """
+    by_id = {group.group_id: group for group in groups}
+    for index, spec in enumerate(workloads):
+        where = f"workload {spec.name!r}"
+        if not spec.name or any(each.name == spec.name for each in workloads[:index]):
+            raise ScenarioError(f"{where}: the name is empty or not unique; give another")
+        group = by_id.get(spec.group_id)
+        if not isinstance(group, ConsumerGroupSpec):
+            raise ScenarioError(f"{where}: group_id={spec.group_id!r} is no consumer group")
+        _check_counts(where, spec, group)
+        check_table(f"startup_ms of {where}", spec.startup_ms, 0, _DAY_MS)
+        check_table(f"shutdown_ms of {where}", spec.shutdown_ms, 0, _DAY_MS)
+        for name, high in (("readiness_ms", _DAY_MS), ("termination_grace_period_s", 86_400)):
+            if not 0 <= getattr(spec, name) <= high:
+                raise ScenarioError(
+                    f"{name} of {where}={getattr(spec, name)}: must be from 0 to {high}"
+                )
+        scaler = spec.autoscaler
+        if isinstance(scaler, ScaledObject):
+            check_scaled_object(scaler)
+        elif scaler is not None:
+            check_limits(scaler.limits)
+            for name in ("utilization", "request_milli", "busy_milli"):
+                if getattr(scaler, name) < 1:
+                    raise ScenarioError(f"{name} of {where}: must be at least 1")
+
+
+def _check_counts(where: str, spec: WorkloadSpec, group: ConsumerGroupSpec) -> None:
+    for name in ("max_surge", "max_unavailable"):
+        if not _COUNT.fullmatch(getattr(spec, name)):
+            raise ScenarioError(
+                f"{name} of {where}={getattr(spec, name)!r}: must be a number, or percent as '25%'"
+            )
+    limits = spec.limits()
+    most = max(spec.replicas, limits.max_replicas if limits else 0)
+    surge = fenceposts(spec, most)[0] if spec.kind == "Deployment" else 0
+    pods = pods_of(spec, group)
+    if not 0 <= spec.replicas <= len(pods) or most + surge > len(pods):
+        raise ScenarioError(
+            f"{where}: {most} replicas and {surge} of maxSurge need the members {spec.name}-0 to "
+            f"{spec.name}-{most + surge - 1}; group {spec.group_id!r} has {len(pods)} of them"
+        )
+    for member in group.members:
+        if member.name in pods and member.start_ms is not None:
+            raise ScenarioError(
+                f"start_ms of {member.name!r}: Kubernetes starts the pods of {where}; use null"
+            )

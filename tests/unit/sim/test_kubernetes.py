@@ -1,0 +1,330 @@
+"""Workloads of Kubernetes: pods that start, are replaced, end, and are scaled."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.sim.scenario import (
+    Behavior,
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    CpuTarget,
+    CrashBroker,
+    CrashMember,
+    EvictPod,
+    Happening,
+    Limits,
+    PauseBroker,
+    PerRecord,
+    RestartMember,
+    RollOut,
+    ScaledObject,
+    ScaleWorkload,
+    ScalingPolicy,
+    ScalingRules,
+    Scenario,
+    SlowPoll,
+    TopicSpec,
+    Trigger,
+    WorkloadSpec,
+    scenario_from_json,
+    scenario_to_json,
+)
+from coordinator_sim.sim.scenario.kubernetes import fenceposts
+from coordinator_sim.trace.events import Event, TraceEvent
+from tests.simulated import events_of, scenario_of
+
+STEADY: Final = {"startup_ms": (5_000, 5_000), "shutdown_ms": (500, 500)}
+"""Pods that start in five seconds, and begin to close half a second after SIGTERM."""
+
+
+def world_of(
+    *happenings: Happening,
+    pods: int = 8,
+    records_per_s: int = 0,
+    record_us: int = 1_000,
+    duration_ms: int = 300_000,
+    autoscaler: ScaledObject | CpuTarget | None = None,
+    **fields: Any,  # noqa: ANN401 - fields of a workload
+) -> Scenario:
+    """Return a workload `app` with a consumer group of as many slots as pods."""
+    members = tuple(
+        ConsumerSpec(
+            name=f"app-{each}", start_ms=None, processing=PerRecord(us=record_us, poll_us=50_000)
+        )
+        for each in range(pods)
+    )
+    return scenario_of(
+        name="workload",
+        duration_ms=duration_ms,
+        topics=(TopicSpec(name="orders", partitions=8, records_per_s=records_per_s),),
+        groups=(ConsumerGroupSpec(group_id="app", topics=("orders",), members=members),),
+        kubernetes=(
+            WorkloadSpec(name="app", group_id="app", autoscaler=autoscaler, **{**STEADY, **fields}),
+        ),
+        happenings=happenings,
+    )
+
+
+def told(events: Iterable[TraceEvent], what: str) -> list[tuple[int, str]]:
+    """Return seconds and members of what their processes did: started, stopping, crashed, gone."""
+    return [
+        (event.ts_us // 1_000_000, event.client_id or "")
+        for event in events
+        if event.event is Event.LIFECYCLE and event.reason_text == what
+    ]
+
+
+def decisions(events: Iterable[TraceEvent]) -> list[tuple[int, str, int, str]]:
+    """Return the second, the autoscaler, the replicas and the reason of each decision."""
+    return [
+        (event.ts_us // 1_000_000, attrs["by"], int(attrs["replicas"]), attrs["reason"])
+        for event in events
+        if event.event is Event.FAULT
+        and event.reason_text == "ScaleDecision"
+        and (attrs := event.attrs or {})
+    ]
+
+
+def test_deployment_starts_its_replicas() -> None:
+    """Pods start together, after the time that a start takes."""
+    assert told(events_of(world_of(replicas=3)), "started") == [
+        (5, "app-0"),
+        (5, "app-1"),
+        (5, "app-2"),
+    ]
+
+
+def test_stateful_set_starts_pods_one_after_another() -> None:
+    """Each pod waits for the one before to be Ready; with Parallel none waits."""
+    ordered = world_of(kind="StatefulSet", replicas=3, readiness_ms=2_000)
+    assert told(events_of(ordered), "started") == [(5, "app-0"), (12, "app-1"), (19, "app-2")]
+    parallel = world_of(kind="StatefulSet", replicas=3, pod_management="Parallel")
+    assert {at for at, _ in told(events_of(parallel), "started")} == {5}
+
+
+def test_deployment_surges_before_it_ends_old_pods() -> None:
+    """With maxSurge 1 and maxUnavailable 0 an old pod ends when a new one is Ready."""
+    scenario = world_of(
+        RollOut(at_ms=60_000, workload="app"), replicas=2, max_surge="1", max_unavailable="0"
+    )
+    events = events_of(scenario)
+    started, stopping = told(events, "started"), told(events, "stopping")
+    assert [at for at, _ in started] == [5, 5, 65, 71]
+    assert [at for at, _ in stopping] == [66, 72]
+    assert {name for _, name in stopping} == {"app-0", "app-1"}
+
+
+def test_deployment_with_unavailable_pods_ends_old_ones_first() -> None:
+    """With maxSurge 0 and maxUnavailable 1 there is never one pod more."""
+    scenario = world_of(
+        RollOut(at_ms=60_000, workload="app", settings={"session.timeout.ms": "20000"}),
+        replicas=2,
+        pods=3,
+        max_surge="0",
+        max_unavailable="1",
+    )
+    events = events_of(scenario)
+    assert [at for at, _ in told(events, "stopping")] == [60, 66]
+    assert [at for at, _ in told(events, "started")] == [5, 5, 65, 71]
+
+
+def test_stateful_set_rolls_out_from_the_highest_ordinal() -> None:
+    """One pod at a time: the next when the new one is Ready, in its predecessor's name."""
+    scenario = world_of(RollOut(at_ms=60_000, workload="app"), kind="StatefulSet", replicas=3)
+    events = events_of(scenario)
+    order = ["app-2", "app-1", "app-0"]
+    assert [name for _, name in told(events, "stopping")] == order
+    assert [name for _, name in told(events, "started")][3:] == order
+
+
+def test_slow_consumer_is_killed_at_the_end_of_its_grace_period() -> None:
+    """A consumer that is busy for longer than the grace period never closes: no LeaveGroup."""
+    scenario = world_of(
+        SlowPoll(at_ms=50_000, member="app-1", for_ms=120_000),
+        ScaleWorkload(at_ms=60_000, workload="app", replicas=1),
+        EvictPod(at_ms=60_000, member="app-1"),
+        replicas=2,
+        records_per_s=10,
+        termination_grace_period_s=20,
+    )
+    events = events_of(scenario)
+    assert (80, "app-1") in told(events, "crashed")
+    assert "PodKilled" in {event.reason_text for event in events if event.event is Event.FAULT}
+
+
+def test_evicted_pod_is_replaced() -> None:
+    """The pod gets SIGTERM, and its controller makes another at once, in a free slot."""
+    events = events_of(world_of(EvictPod(at_ms=60_000, member="app-0"), replicas=2))
+    assert told(events, "stopping") == [(60, "app-0")]
+    assert told(events, "started")[2:] == [(65, "app-2")]
+
+
+def test_container_that_crashes_backs_off() -> None:
+    """The kubelet restarts at once, after 10 s, after 20 s, and at once again after ten minutes."""
+    crashes = tuple(
+        CrashMember(at_ms=at_ms, member="app-0")
+        for at_ms in (60_000, 70_000, 100_000, 140_000, 840_000)
+    )
+    events = events_of(world_of(*crashes, replicas=1, duration_ms=900_000))
+    assert [at for at, _ in told(events, "started")] == [5, 60, 80, 120, 180, 840]
+
+
+def keda(**fields: Any) -> ScaledObject:  # noqa: ANN401 - fields of a ScaledObject
+    """Return a ScaledObject on the lag of the group, with a threshold of 1,000 records."""
+    metadata = {"consumerGroup": "app", "topic": "orders", "lagThreshold": "1000"}
+    return ScaledObject(triggers=(Trigger(metadata=metadata),), max_replica_count=6, **fields)
+
+
+def test_keda_scales_from_zero_by_its_own_poll_and_further_by_the_autoscaler() -> None:
+    """An idle group has no pod; the first poll with lag makes one, and the HPA adds the rest."""
+    scenario = world_of(
+        replicas=0, records_per_s=50, record_us=10_000, autoscaler=keda(), duration_ms=240_000
+    )
+    seen = decisions(events_of(scenario))
+    assert seen[0] == (0, "keda", 1, "KEDAScaleTargetActivated")
+    raised = [replicas for _, by, replicas, _ in seen if by == "hpa" and replicas > 1]
+    assert raised
+    assert max(raised) == 6
+
+
+def test_keda_ends_the_last_pod_after_its_cooldown() -> None:
+    """Partitions without a committed offset count as a lag of 1: they activate once, at 0 s."""
+    scenario = world_of(replicas=1, autoscaler=keda(cooldown_period_s=60), duration_ms=150_000)
+    seen = decisions(events_of(scenario))
+    assert [each for each in seen if each[1] == "keda"] == [
+        (0, "keda", 1, "ScalerActive"),
+        (30, "keda", 1, "ScalerCooldown"),
+        (90, "keda", 0, "KEDAScaleTargetDeactivated"),
+        (120, "keda", 0, "ScalerNotActive"),
+    ]
+    assert any(each[1:] == ("hpa", 0, "ScalingDisabled") for each in seen)
+
+
+@pytest.mark.parametrize("fault", [CrashBroker, PauseBroker])
+def test_autoscaler_changes_nothing_while_the_coordinator_is_away(
+    fault: type[CrashBroker | PauseBroker],
+) -> None:
+    """A scaler that gets no answer gives no metric."""
+    scenario = world_of(
+        *(fault(at_ms=60_000, broker=each, for_ms=60_000) for each in (1, 2, 3)),
+        replicas=2,
+        records_per_s=50,
+        autoscaler=keda(min_replica_count=2),
+    )
+    slow_to_notice = structs.replace(scenario, failover_ms=90_000)
+    reasons = {(by, reason) for _, by, _, reason in decisions(events_of(slow_to_notice))}
+    assert {("keda", "TriggerError"), ("hpa", "FailedGetMetrics")} <= reasons
+
+
+def test_autoscaler_on_cpu_follows_busy_pods() -> None:
+    """Two pods that process without a break become more; pods that are idle become fewer."""
+    busy = CpuTarget(limits=Limits(min_replicas=2, max_replicas=6), utilization=50)
+    seen = decisions(
+        events_of(
+            world_of(
+                replicas=2,
+                records_per_s=100,
+                record_us=4_000,
+                autoscaler=busy,
+                duration_ms=900_000,
+            )
+        )
+    )
+    assert max(replicas for _, _, replicas, _ in seen) == 6
+    idle = decisions(events_of(world_of(replicas=4, autoscaler=busy, duration_ms=900_000)))
+    assert idle[-1][2] == 2
+
+
+@settings(max_examples=12)
+@given(
+    replicas=st.integers(0, 6),
+    then=st.integers(0, 6),
+    kind=st.sampled_from(["Deployment", "StatefulSet"]),
+    at_ms=st.integers(1_000, 100_000),
+    seed=st.integers(0, 5),
+)
+def test_replicas_are_reached_whatever_happens_before(
+    replicas: int, then: int, kind: str, at_ms: int, seed: int
+) -> None:
+    """After a roll-out, a crash and another number of replicas, so many members run."""
+    scenario = world_of(
+        RollOut(at_ms=at_ms, workload="app"),
+        CrashMember(at_ms=at_ms + 500, member="app-0"),
+        ScaleWorkload(at_ms=at_ms + 1_000, workload="app", replicas=then),
+        replicas=replicas,
+        kind=kind,
+        startup_ms=(1_000, 20_000),
+        duration_ms=600_000,
+    )
+    events = events_of(scenario, seed)
+    assert len(told(events, "started")) - len(told(events, "gone")) == then
+
+
+def test_same_seed_gives_the_same_decisions() -> None:
+    """Start-ups and the phase of the autoscaler are drawn by the seed."""
+    scenario = world_of(
+        replicas=2,
+        records_per_s=60,
+        record_us=8_000,
+        startup_ms=(1_000, 40_000),
+        autoscaler=keda(min_replica_count=1),
+    )
+    assert events_of(scenario, 1) == events_of(scenario, 1)
+    assert decisions(events_of(scenario, 1)) != decisions(events_of(scenario, 2))
+
+
+def test_workload_is_written_to_a_file_and_read() -> None:
+    """A scenario with a workload, behavior and triggers comes back equal."""
+    policy = ScalingPolicy(type="Pods", value=1, period_s=300)
+    behavior = Behavior(scale_down=ScalingRules(policies=(policy,)))
+    for autoscaler in (keda(behavior=behavior), CpuTarget(limits=Limits(max_replicas=3))):
+        scenario = world_of(RollOut(at_ms=5, workload="app"), autoscaler=autoscaler)
+        assert scenario_from_json(scenario_to_json(scenario), "test") == scenario
+
+
+@pytest.mark.parametrize(
+    ("surge", "unavailable", "replicas", "expected"),
+    [("25%", "25%", 10, (3, 2)), ("25%", "25%", 3, (1, 0)), ("0", "0%", 4, (0, 1))],
+)
+def test_fenceposts_round_in_favour_of_availability(
+    surge: str, unavailable: str, replicas: int, expected: tuple[int, int]
+) -> None:
+    """Surge is rounded up, unavailability down, and both are never 0."""
+    spec = WorkloadSpec(name="a", group_id="a", max_surge=surge, max_unavailable=unavailable)
+    assert fenceposts(spec, replicas) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "refusal"),
+    [
+        ({"replicas": 8}, "need the members app-0 to app-9; group 'app' has 8"),
+        ({"max_surge": "a"}, "max_surge of workload 'app'='a'"),
+        ({"startup_ms": (5,)}, "startup_ms of workload 'app'"),
+        ({"readiness_ms": -1}, "readiness_ms of workload 'app'=-1"),
+        ({"autoscaler": keda(polling_interval_s=0)}, "polling_interval_s=0"),
+    ],
+)
+def test_impossible_workload_is_refused(fields: dict[str, object], refusal: str) -> None:
+    """Each refusal names the value and its bound."""
+    with pytest.raises(ScenarioError, match=refusal):
+        world_of(**fields)  # type: ignore[arg-type] # by name
+
+
+def test_pod_is_not_started_or_stopped_by_hand() -> None:
+    """Kubernetes would start it again; the message names what to use."""
+    with pytest.raises(ScenarioError, match="it is a pod"):
+        world_of(RestartMember(at_ms=5, member="app-0", down_ms=1))
+    with pytest.raises(ConfigError, match=r"session\.timeout\.ms"):
+        world_of(RollOut(at_ms=5, workload="app", settings={"session.timeout.ms": "-1"}))
+    with pytest.raises(ScenarioError, match="unknown workload 'api'"):
+        world_of(RollOut(at_ms=5, workload="api"))
+    with pytest.raises(ScenarioError, match="unknown pod 'api-0'"):
+        world_of(EvictPod(at_ms=5, member="api-0"))
+    with pytest.raises(ScenarioError, match="replicas of ScaleWorkload=9"):
+        world_of(ScaleWorkload(at_ms=5, workload="app", replicas=9))
