@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import structs
+
 from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.metadata import MetadataResponse, MetadataResponseTopic
 from coordinator_sim.messages.metadata import MetadataResponseBroker as Node
 
@@ -137,6 +140,27 @@ class ClusterMetadata:
         count = self.equivalent_count
         self.progress_at_ms = now_ms + backoff(count - 1) if count else 0
         self._set_due()
+
+    def move_leaders(
+        self, leaders: Mapping[TopicPartition, tuple[int, int]], nodes: Iterable[Node]
+    ) -> None:
+        """Adopt newer leaders, each with its epoch, and the addresses of brokers.
+
+        Source: kafka 4.4, Metadata.updatePartitionLeadership.
+        """
+        known = {node.node_id: node for node in (*self.nodes, *nodes)}
+        self.nodes = tuple(known.values())
+        for (topic, number), (leader_id, epoch) in leaders.items():
+            state = self.topics.get(topic)
+            if state is None or leader_id not in known:
+                continue
+            moved = (
+                structs.replace(each, leader_id=leader_id, leader_epoch=epoch)
+                if each.partition_index == number and each.leader_epoch < epoch
+                else each
+                for each in state.partitions
+            )
+            self.topics[topic] = structs.replace(state, partitions=tuple(moved))
 
     def skip(self, count: int, now_ms: int, backoff: RefreshBackoff) -> None:
         """Adopt so many answers without news, at least one; only the last one's backoffs matter.

@@ -112,6 +112,24 @@ CONSUMER: Final = "consumer"
 """The values of `group.protocol`; with the second one the group's coordinator assigns (KIP-848)."""
 
 
+IMPLICIT: Final = "implicit"
+EXPLICIT: Final = "explicit"
+"""The values of `share.acknowledgement.mode`."""
+BATCH_OPTIMIZED: Final = "batch_optimized"
+RECORD_LIMIT: Final = "record_limit"
+"""The values of `share.acquire.mode`; the number of each on the wire is its place, from 0."""
+SHARE_REFUSED: Final = (
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "group.instance.id",
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "group.protocol",
+    "group.remote.assignor",
+)
+"""Settings of consumers with which a share consumer does not start."""
+
+
 class ConsumerConfig(GroupConfig, frozen=True, kw_only=True):
     """A consumer's settings; `rebalance_timeout_ms` is its `max.poll.interval.ms`."""
 
@@ -131,7 +149,34 @@ class ConsumerConfig(GroupConfig, frozen=True, kw_only=True):
         Raises:
             ConfigError: an unknown key, a value of the wrong kind, or one out of bounds.
         """
-        return msgspec.convert(_parse(settings), cls)
+        check_protocol_settings(settings)
+        return msgspec.convert(_parse(settings, _CONSUMER_SETTINGS), cls)
+
+
+class ShareConsumerConfig(ConsumerConfig, frozen=True, kw_only=True):
+    """A share consumer's settings; those in `SHARE_REFUSED` are the group's or have no sense."""
+
+    enable_auto_commit: bool = False
+    fetch_min_bytes: int = 1
+    fetch_max_bytes: int = 52_428_800
+    fetch_max_wait_ms: int = 500
+    max_poll_records: int = 500
+    acknowledgement_mode: str = IMPLICIT
+    acquire_mode: str = BATCH_OPTIMIZED
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, str]) -> Self:
+        """Build from Kafka's setting names; absent settings keep Kafka's default.
+
+        Raises:
+            ConfigError: an unknown or refused key, a value of the wrong kind or out of bounds.
+
+        Source: kafka 4.4, ShareConsumerConfig.checkUnsupportedConfigsPreProcess.
+        """
+        for name in SHARE_REFUSED:
+            if name in settings:
+                raise ConfigError(f"{name} does not go with a share group: remove it")
+        return msgspec.convert(_parse(settings, _SHARE_SETTINGS), cls)
 
 
 class WorkerConfig(GroupConfig, frozen=True, kw_only=True):
@@ -202,6 +247,16 @@ _CONSUMER_SETTINGS: Final[dict[str, _Setting]] = {
 }
 
 
+_SHARE_SETTINGS: Final[dict[str, _Setting]] = {
+    **{name: each for name, each in _CONSUMER_SETTINGS.items() if name not in SHARE_REFUSED},
+    "fetch.min.bytes": _IntSetting("fetch_min_bytes", 0),
+    "fetch.max.bytes": _IntSetting("fetch_max_bytes", 0),
+    "fetch.max.wait.ms": _IntSetting("fetch_max_wait_ms", 0),
+    "max.poll.records": _IntSetting("max_poll_records", 1),
+    "share.acknowledgement.mode": _ChoiceSetting("acknowledgement_mode", (IMPLICIT, EXPLICIT)),
+    "share.acquire.mode": _ChoiceSetting("acquire_mode", (BATCH_OPTIMIZED, RECORD_LIMIT)),
+}
+
 _CLASSIC_ONLY: Final = ("session.timeout.ms", "heartbeat.interval.ms")
 """Source: kafka 4.4, ConsumerConfig.CONSUMER_PROTOCOL_UNSUPPORTED_CONFIGS."""
 _CONSUMER_ONLY: Final = ("group.remote.assignor",)
@@ -235,14 +290,15 @@ def check_protocol_settings(settings: Mapping[str, str]) -> None:
             )
 
 
-def _parse(settings: Mapping[str, str]) -> dict[str, int | bool | str]:
+def _parse(
+    settings: Mapping[str, str], known: Mapping[str, _Setting]
+) -> dict[str, int | bool | str]:
     parsed: dict[str, int | bool | str] = {}
-    check_protocol_settings(settings)
     for name, text in settings.items():
-        setting = _CONSUMER_SETTINGS.get(name)
+        setting = known.get(name)
         if setting is None:
-            known = ", ".join(sorted(_CONSUMER_SETTINGS))
-            raise ConfigError(f"setting {name!r} is unknown; known are {known}")
+            names = ", ".join(sorted(known))
+            raise ConfigError(f"setting {name!r} is unknown; known are {names}")
         parsed[setting.field] = _parse_value(name, text, setting)
     return parsed
 

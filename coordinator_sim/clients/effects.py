@@ -97,6 +97,21 @@ class CommitCompleted(Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
+class AcknowledgementsCompleted(Struct, frozen=True, kw_only=True):
+    """Acknowledgements of a share consumer ended: the call of its acknowledgement callback.
+
+    Args:
+        partition: The partition.
+        types: The type of each acknowledged offset by its number on the wire, ascending; 0 for an
+            offset without a record.
+        error: Name of the exception; None is success.
+    """
+
+    partition: TopicPartition
+    types: dict[int, int]
+    error: str | None = None
+
+
 Effect = (
     Connect
     | Disconnect
@@ -106,5 +121,6 @@ Effect = (
     | PollReturned
     | Closed
     | CommitCompleted
+    | AcknowledgementsCompleted
 )
 Effects = tuple[Effect, ...]

@@ -56,6 +56,8 @@ class RequestKind(Enum):
     LEAVE = "LEAVE"
     COMMIT = "COMMIT"
     OFFSET_FETCH = "OFFSET_FETCH"
+    SHARE_FETCH = "SHARE_FETCH"
+    SHARE_ACKNOWLEDGE = "SHARE_ACKNOWLEDGE"
 
 
 class PendingRequest:

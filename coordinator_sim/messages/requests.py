@@ -45,6 +45,11 @@ from coordinator_sim.messages.metadata import (
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from coordinator_sim.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_sim.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from coordinator_sim.messages.share_acknowledge import (
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+)
+from coordinator_sim.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 from coordinator_sim.messages.share_group_describe import (
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
@@ -121,6 +126,8 @@ Request = (
     | GroupRequest
     | AddOffsetsToTxnRequest
     | WriteTxnMarkersRequest
+    | ShareFetchRequest
+    | ShareAcknowledgeRequest
 )
 """Requests to a broker over the wire."""
 
@@ -154,6 +161,8 @@ Response = (
     | GroupResponse
     | AddOffsetsToTxnResponse
     | WriteTxnMarkersResponse
+    | ShareFetchResponse
+    | ShareAcknowledgeResponse
 )
 """Responses of a broker."""
 

@@ -21,6 +21,7 @@ from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.profiles import Profile
+from coordinator_sim.kafka.share_types import ShareAcquireMode
 from coordinator_sim.log.contract import AbortedTransaction
 from coordinator_sim.log.format.log_batches import encode_batch
 from coordinator_sim.log.format.record_batches import Record, RecordBatch, encode_record_batch
@@ -163,7 +164,7 @@ class OurPartition:
     def _acquire(self, command: Json, answer: Json) -> None:
         request = share_values.AcquireRequest(
             member_id=command["member"],
-            mode=share_values.ShareAcquireMode(command["mode"]),
+            mode=ShareAcquireMode(command["mode"]),
             batch_size=command["batchSize"],
             max_fetch_records=command["maxRecords"],
             fetch_offset=command["offset"],

@@ -22,12 +22,12 @@ from coordinator_sim.broker.shares.in_flight_state import (
 from coordinator_sim.broker.shares.persister import StateBatch
 from coordinator_sim.broker.shares.share_values import (
     Acknowledgement,
-    AcknowledgeType,
     ShareSettings,
 )
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.share_types import AcknowledgeType
 
 _STATE_OF: Final[Mapping[int, RecordState]] = {
     AcknowledgeType.GAP: RecordState.ARCHIVED,

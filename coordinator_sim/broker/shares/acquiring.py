@@ -17,6 +17,7 @@ from coordinator_sim.broker.shares.in_flight_batch import InFlightBatch
 from coordinator_sim.broker.shares.in_flight_records import InFlightRecords
 from coordinator_sim.broker.shares.in_flight_state import InFlightState, RecordState
 from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.share_types import ShareAcquireMode
 from coordinator_sim.messages.share_fetch import AcquiredRecords
 
 
@@ -93,7 +94,7 @@ class Acquisition:
         self._request = request
         self._settings = settings
         self._locking = locking
-        self._is_record_limit = request.mode is share_values.ShareAcquireMode.RECORD_LIMIT
+        self._is_record_limit = request.mode is ShareAcquireMode.RECORD_LIMIT
         self._acquired: list[AcquiredRecords] = []
         self._count = 0
         self._last_offset = request.batches[-1].last_offset if request.batches else -1

@@ -19,12 +19,12 @@ from coordinator_sim.broker.shares.sessions import SessionKey
 from coordinator_sim.broker.shares.share_partition import SharePartition
 from coordinator_sim.broker.shares.share_values import (
     AcquireRequest,
-    ShareAcquireMode,
     fetched_batches,
 )
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.share_types import ShareAcquireMode
 from coordinator_sim.messages.fetch import PartitionData as LogData
 from coordinator_sim.messages.share_fetch import PartitionData
 

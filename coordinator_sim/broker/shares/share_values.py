@@ -17,6 +17,7 @@ from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.java_numbers import java_int
 from coordinator_sim.kafka.orders.iteration_order import uuid_hash
 from coordinator_sim.kafka.partitioning import java_string_hash, partition_for
+from coordinator_sim.kafka.share_types import ShareAcquireMode
 from coordinator_sim.log.contract import AbortedTransaction
 from coordinator_sim.log.format.log_batches import marker_of
 from coordinator_sim.log.spans import batches_in
@@ -90,28 +91,6 @@ class PartitionState(IntEnum):
     ACTIVE = 2
     FAILED = 3
     FENCED = 4
-
-
-@unique
-class ShareAcquireMode(IntEnum):
-    """How the number of records of a fetch is bounded. Source: ShareAcquireMode.
-
-    BATCH_OPTIMIZED takes whole batches of the log, RECORD_LIMIT no record too many.
-    """
-
-    BATCH_OPTIMIZED = 0
-    RECORD_LIMIT = 1
-
-
-@unique
-class AcknowledgeType(IntEnum):
-    """What a member did with a record. Source: AcknowledgeType; 0 is a gap in the log."""
-
-    GAP = 0
-    ACCEPT = 1
-    RELEASE = 2
-    REJECT = 3
-    RENEW = 4
 
 
 class FetchedBatch(Struct, frozen=True, gc=False):

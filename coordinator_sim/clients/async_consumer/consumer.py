@@ -116,14 +116,6 @@ class AsyncConsumer(ConsumerMembership):
             self._commit_async(dict(offsets), now_ms).then(ended, now_ms)
         return token, self._settle(now_ms)
 
-    def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
-        """Lose the oldest request of the connection; the network thread logs, and goes on.
-
-        Source: kafka 4.4, NetworkClient.handleCompletedReceives, ConsumerNetworkThread.run.
-        """
-        self._net.lose_next(node_id)
-        return self._settle(now_ms)
-
     def callback_completed(self, token: int, outcome: str | None, now_ms: int) -> Effects:
         """Continue after an application callback; its exception stops a reconciliation.
 

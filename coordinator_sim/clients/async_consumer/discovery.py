@@ -10,6 +10,7 @@ from coordinator_sim.clients.background_port import BackgroundPort
 from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.client_traits import JAVA_ASYNC
 from coordinator_sim.clients.config import ConsumerConfig
+from coordinator_sim.clients.effects import Effects
 from coordinator_sim.clients.exceptions import (
     DISCONNECT,
     ILLEGAL_STATE,
@@ -34,6 +35,14 @@ class AsyncDiscovery(BackgroundPort):
         self._lookup_state = self._request_state("lookup-backoff")
         self._fatal_lookup_error: str | None = None
         self._stops_lookups = False
+
+    def on_unexpected_response(self, node_id: int, now_ms: int) -> Effects:
+        """Lose the oldest request of the connection; the network thread logs, and goes on.
+
+        Source: kafka 4.4, NetworkClient.handleCompletedReceives, ConsumerNetworkThread.run.
+        """
+        self._net.lose_next(node_id)
+        return self._settle(now_ms)
 
     def _request_state(self, site: str) -> RequestState:
         return RequestState(self._config, self._jitter, site=site, key=self._client_id)

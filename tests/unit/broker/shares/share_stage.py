@@ -8,6 +8,7 @@ from coordinator_sim.broker.shares.persister import SharePartitionKey, StateBatc
 from coordinator_sim.broker.shares.share_partition import SharePartition
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.share_types import ShareAcquireMode
 from coordinator_sim.log.contract import AbortedTransaction
 from coordinator_sim.messages.share_acknowledge import AcknowledgementBatch
 from tests.unit.broker.shares.held_answers import HeldLetters, HeldPersister, ScriptedOffsets
@@ -83,9 +84,7 @@ class Stage:
         )
         request = share_values.AcquireRequest(
             member_id=member_id,
-            mode=share_values.ShareAcquireMode.RECORD_LIMIT
-            if exactly
-            else share_values.ShareAcquireMode.BATCH_OPTIMIZED,
+            mode=ShareAcquireMode.RECORD_LIMIT if exactly else ShareAcquireMode.BATCH_OPTIMIZED,
             batch_size=batch_size,
             max_fetch_records=max_records,
             fetch_offset=self.partition.next_fetch_offset(),
