@@ -4,7 +4,10 @@
     python -m tools.record_clients franz-go --out tests/unit/clients/recorded [SITUATION...]
     python -m tools.record_clients librdkafka-consumer --out tests/unit/clients/recorded
 
+    python -m tools.record_clients java-share --out tests/unit/clients/recorded
+
 `librdkafka-consumer` is librdkafka with `group.protocol=consumer`, in situations of its own.
+`java-share` is the share consumer of Kafka's Java clients.
 
 Needs Java and Maven for the broker; confluent-kafka, or Go for `tools/franz_go`. One file a
 situation, `CLIENT-SITUATION.jsonl`, in the form of `record_proxy`.
@@ -24,11 +27,18 @@ from typing import Final
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim_conformance.real_kafka.kafka import Broker, free_ports
+from coordinator_sim_conformance.real_kafka.kafka import (
+    BROKER_VERSION,
+    Broker,
+    free_ports,
+    jars_of,
+    java_command,
+)
 from tools.new_consumer_situations import OTHER_TOPIC
 from tools.new_consumer_situations import SITUATIONS as NEW_CONSUMER_SITUATIONS
 from tools.record_proxy import GROUP_APIS, Fault, RecordingProxy
 from tools.recording_stage import BROKER, HERE, HOST, TOPIC, Stage
+from tools.share_situations import SITUATIONS as SHARE_SITUATIONS
 
 PARTITION_COUNT: Final = 4
 RECORD_COUNT: Final = 5
@@ -54,6 +64,10 @@ _BROKER_SETTINGS: Final = {
     "group.consumer.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "group.consumer.min.heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
     "group.consumer.heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
+    "group.share.min.session.timeout.ms": "1000",
+    "group.share.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "group.share.min.heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
+    "group.share.heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
 }
 _END_TIMEOUT_S: Final = 15
 
@@ -191,7 +205,9 @@ def join_refused(stage: Stage) -> None:
 
 Situation = Callable[[Stage], None]
 NEW_CONSUMER: Final = "librdkafka-consumer"
-CLIENTS: Final = ("librdkafka", "franz-go", NEW_CONSUMER)
+SHARE: Final = "java-share"
+CLIENTS: Final = ("librdkafka", "franz-go", NEW_CONSUMER, SHARE)
+SHARE_APIS: Final = {ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
 
 
 def _by_name(*situations: Situation) -> dict[str, Situation]:
@@ -212,7 +228,14 @@ SITUATIONS: Final = _by_name(
     join_refused,
     broker_bounce,
 )
-_SITUATIONS_OF: Final = {NEW_CONSUMER: _by_name(*NEW_CONSUMER_SITUATIONS)}
+_SITUATIONS_OF: Final = {
+    NEW_CONSUMER: _by_name(*NEW_CONSUMER_SITUATIONS),
+    SHARE: _by_name(*SHARE_SITUATIONS),
+}
+_SETTINGS_OF: Final = {
+    NEW_CONSUMER: _NEW_CONSUMER_SETTINGS,
+    SHARE: {"max.poll.interval.ms": str(MAX_POLL_INTERVAL_MS), "enable.metrics.push": "false"},
+}
 
 
 def situations_of(client: str) -> dict[str, Situation]:
@@ -238,6 +261,16 @@ def program_of(client: str, directory: Path) -> list[str]:
         if built.returncode:
             raise ConfigError("go build failed in tools/franz_go: is Go 1.26 on the path?")
         return [str(program)]
+    if client == SHARE:
+        jars = f"{jars_of(BROKER_VERSION)}/*"
+        subprocess.run(  # noqa: S603 - our own command line
+            ["javac", "-cp", jars, "-d", str(directory), str(HERE / "ShareMember.java")],  # noqa: S607
+            check=True,
+        )
+        command = java_command(BROKER_VERSION, "ShareMember")
+        place = command.index("-cp") + 1
+        command[place] = f"{command[place]}:{directory}"
+        return command
     raise ConfigError(f"client {client!r}: must be one of {', '.join(CLIENTS)}")
 
 
@@ -245,7 +278,7 @@ def record(client: str, names: list[str], out: Path) -> None:
     """Play the situations, each into a file of its own."""
     out.mkdir(parents=True, exist_ok=True)
     situations = situations_of(client)
-    settings = _NEW_CONSUMER_SETTINGS if client == NEW_CONSUMER else _CLIENT_SETTINGS
+    settings = _SETTINGS_OF.get(client, _CLIENT_SETTINGS)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         command = program_of(client, directory)
@@ -257,7 +290,7 @@ def record(client: str, names: list[str], out: Path) -> None:
             _create_topics(f"{HOST}:{port}")
         for name in names:
             with (out / f"{client}-{name}.jsonl").open("w", encoding="utf-8") as lines:
-                apis = GROUP_APIS | {ApiKey.METADATA}
+                apis = GROUP_APIS | {ApiKey.METADATA} | (SHARE_APIS if client == SHARE else set())
                 proxy = RecordingProxy((HOST, port), upstream, lines, apis=apis, step=name)
                 with proxy.running():
                     stage = Stage(command, broker, proxy, port, settings)
@@ -277,7 +310,9 @@ def _create_topics(bootstrap: str) -> None:
 
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = (TOPIC, OTHER_TOPIC)
-    created = admin.create_topics([NewTopic(topic, PARTITION_COUNT, 1) for topic in topics])
+    created = admin.create_topics(
+        [*(NewTopic(topic, PARTITION_COUNT, 1) for topic in topics), NewTopic("growing", 2, 1)]
+    )
     for each in created.values():
         each.result()
     producer = Producer({"bootstrap.servers": bootstrap})

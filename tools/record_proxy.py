@@ -47,6 +47,9 @@ _FAULTY: Final = (
     ApiKey.LEAVE_GROUP,
     ApiKey.SYNC_GROUP,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.SHARE_FETCH,
+    ApiKey.SHARE_ACKNOWLEDGE,
 )
 
 

@@ -31,8 +31,14 @@ class Program:
         )
         self._client_id = client_id
         self._proxy = proxy
+        self._has_spoken = threading.Event()
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
+
+    def wait_until_it_runs(self) -> "Program":
+        """Wait for its first line: a JVM takes a while to start."""
+        self._has_spoken.wait(_END_TIMEOUT_S)
+        return self
 
     def tell(self, command: str) -> None:
         """Send the program a command."""
@@ -68,6 +74,7 @@ class Program:
         if self._process.stdout is not None:
             with self._process.stdout as lines:
                 for line in lines:
+                    self._has_spoken.set()
                     self._proxy.note(self._client_id, line.strip())
 
 
@@ -128,6 +135,19 @@ class Stage:
         """Inject a fault into the client's next request of the API, and name the step so."""
         self.proxy.set_step(step)
         self.proxy.add_fault(Fault(client_id, api, error))
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions, each with one record."""
+        from confluent_kafka import Producer
+        from confluent_kafka.admin import AdminClient, NewPartitions
+
+        admin = AdminClient({"bootstrap.servers": self._bootstrap})
+        for each in admin.create_partitions([NewPartitions(topic, partitions)]).values():
+            each.result()
+        producer = Producer({"bootstrap.servers": self._bootstrap})
+        for number in range(partitions):
+            producer.produce(topic, b"record", partition=number)
+        producer.flush()
 
     def end(self) -> None:
         """Kill running programs."""

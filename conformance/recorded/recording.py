@@ -39,6 +39,9 @@ COMPARED: Final = (
     ApiKey.OFFSET_COMMIT,
     ApiKey.OFFSET_FETCH,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.SHARE_FETCH,
+    ApiKey.SHARE_ACKNOWLEDGE,
 )
 """APIs whose requests must equal the recorded ones."""
 _TOGETHER_MS: Final = 20
@@ -73,7 +76,7 @@ class Recording(Struct, frozen=True):
         ended_at_ms: Instant of the last line.
         outage: Interval in which connections were refused; empty for none.
         topic_ids: Topic ids as the client learnt them, where it names topics by their ids.
-        topics: Topics of the Metadata that the client got.
+        topics: Topics of the Metadata that the client got, each with the instant.
     """
 
     exchanges: tuple[Exchange, ...]
@@ -84,7 +87,7 @@ class Recording(Struct, frozen=True):
     ended_at_ms: int
     outage: tuple[int, ...]
     topic_ids: dict[str, bytes]
-    topics: tuple[MetadataResponseTopic, ...]
+    topics: tuple[tuple[int, MetadataResponseTopic], ...]
 
 
 def read_recording(
@@ -164,18 +167,15 @@ def _given_up_connections(
                     yield line["t_ms"], nodes[line["conn"]]
 
 
-def _topics(lines: Sequence[Line]) -> Iterator[MetadataResponseTopic]:
-    """Yield each topic of the Metadata, as it was told first."""
-    told: dict[bytes, None] = {}
+def _topics(lines: Sequence[Line]) -> Iterator[tuple[int, MetadataResponseTopic]]:
+    """Yield each topic of the Metadata, whenever it was told."""
     for line in lines:
         if line["dir"] != "resp" or line["api_key"] != ApiKey.METADATA:
             continue
         frame = bytes.fromhex(line["frame"])
         _, response = decode_response(ApiKey.METADATA, line["api_version"], frame)
         for topic in response.topics if isinstance(response, MetadataResponse) else ():
-            if topic.topic_id not in told:
-                told[topic.topic_id] = None
-                yield topic
+            yield line["t_ms"], topic
 
 
 def _exchanges(lines: Sequence[Line]) -> Iterator[Exchange]:

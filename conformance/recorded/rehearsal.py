@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -31,7 +31,11 @@ from coordinator_sim.clients.network import FOREVER
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.codec.frames import decode_request, encode_request
-from coordinator_sim.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from coordinator_sim.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from coordinator_sim.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -54,7 +58,6 @@ from coordinator_sim_conformance.recorded.recording import (
 TOLERANCE_MS: Final = 75
 """Allowed difference of instants: a busy machine's clock, far below any interval or backoff."""
 _ROUND_TRIP_MS: Final = 1
-_POLL_MS: Final = 100
 
 
 class RecordedPort(ClientPort, Protocol):
@@ -98,6 +101,9 @@ class Rehearsal:
         port: Port to compare, not started yet.
         tolerance_ms: Allowed difference of instants; more where backoffs with jitter add up.
     """
+
+    POLL_MS: ClassVar[int] = 100
+    """Timeout of the application's polls."""
 
     def __init__(
         self, recording: Recording, port: RecordedPort, *, tolerance_ms: int = TOLERANCE_MS
@@ -174,7 +180,7 @@ class Rehearsal:
     def _note_action(self, note: str) -> Callable[[int], Effects]:
         match note.split():
             case ["subscribe"]:
-                return lambda now_ms: self._port.poll(now_ms, _POLL_MS)
+                return lambda now_ms: self._port.poll(now_ms, self.POLL_MS)
             case ["position", partition, offset, *topic]:
                 where = TopicPartition(topic[0] if topic else TOPIC, int(partition))
                 return lambda _: self._consumed(where, int(offset))
@@ -206,7 +212,7 @@ class Rehearsal:
 
     def _polling(self, now_ms: int) -> Effects:
         self._is_busy = False
-        return self._port.poll(now_ms, _POLL_MS)
+        return self._port.poll(now_ms, self.POLL_MS)
 
     def _close(self, now_ms: int) -> Effects:
         self._is_closing = True
@@ -215,7 +221,7 @@ class Rehearsal:
     def _poll_again(self, now_ms: int) -> Effects:
         if self._is_busy or self._is_closing:
             return ()
-        return self._port.poll(now_ms, _POLL_MS)
+        return self._port.poll(now_ms, self.POLL_MS)
 
     def _returned_ms(self) -> int:
         """Return when the application's callback ends: as recorded, or at once if nothing is.
@@ -281,12 +287,11 @@ class Rehearsal:
         self._at(at_ms + _ROUND_TRIP_MS, lambda ms: self._port.on_connected(node_id, ms))
 
     def _sent(self, correlation_id: int, request: Request) -> None:
-        api = request.api_key
         if isinstance(request, MetadataRequest):
-            answer = _cluster(request, self._recording.topics)
+            answer = _cluster(request, self._recording.topics, self._now_ms + self._tolerance_ms)
             self._answer(self._now_ms + _ROUND_TRIP_MS, correlation_id, answer)
-        elif api is ApiKey.FIND_COORDINATOR:
-            self._answer(self._found_ms(), correlation_id, _coordinator())
+        elif isinstance(request, FindCoordinatorRequest):
+            self._answer(self._found_ms(), correlation_id, _coordinator(request))
         else:
             self._compare(correlation_id, request)
 
@@ -331,27 +336,38 @@ class Rehearsal:
         self.differences.append(Difference(at_ms, what))
 
 
-def _coordinator() -> FindCoordinatorResponse:
+def _coordinator(request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     found = Coordinator(
-        key="", node_id=NODE.node_id, host=NODE.host, port=NODE.port, error_message=None
+        key="".join(request.coordinator_keys[:1]),
+        node_id=NODE.node_id,
+        host=NODE.host,
+        port=NODE.port,
+        error_message=None,
     )
     return FindCoordinatorResponse(coordinators=(found,))
 
 
 def _cluster(
-    request: MetadataRequest, recorded: Sequence[MetadataResponseTopic]
+    request: MetadataRequest, told: Sequence[tuple[int, MetadataResponseTopic]], until_ms: int
 ) -> MetadataResponse:
-    """Return the topics that are asked for, as they were recorded; the one topic without that."""
+    """Return the topics that are asked for, as they were recorded; the one topic without that.
+
+    Of what the client was told of a topic the last by that instant counts, or else the first.
+    """
+    recorded: dict[bytes, MetadataResponseTopic] = {}
+    for at_ms, topic in told:
+        if at_ms <= until_ms or topic.topic_id not in recorded:
+            recorded[topic.topic_id] = topic
     if not recorded:
         partitions = tuple(
             MetadataResponsePartition(partition_index=n, leader_id=NODE.node_id, leader_epoch=0)
             for n in range(PARTITION_COUNT)
         )
-        recorded = (MetadataResponseTopic(name=TOPIC, partitions=partitions),)
+        recorded[ZERO_UUID] = MetadataResponseTopic(name=TOPIC, partitions=partitions)
     wanted = request.topics
     asked = tuple(
         topic
-        for topic in recorded
+        for topic in recorded.values()
         if wanted is None
         or any(each.name == topic.name or each.topic_id == topic.topic_id for each in wanted)
     )

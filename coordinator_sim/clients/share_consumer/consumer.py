@@ -49,12 +49,14 @@ class ShareConsumer(ShareAnswers):
         setup: See `MemberSetup`; `assignors` are of no use here, and empty.
     """
 
-    __slots__ = ("_app_wake_ms", "_held", "_is_found", "_sends_fetch", "_sent_rack",
-                 "_sent_topics", "_turn_due_ms")  # fmt: skip
+    __slots__ = ("_app_wake_ms", "_cached_wait_ms", "_held", "_is_found", "_sends_fetch",
+                 "_sent_rack", "_sent_topics", "_turn_due_ms")  # fmt: skip
 
     def __init__(self, config: ShareConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
         super().__init__(config, **setup)
         self._app_wake_ms = FOREVER
+        self._cached_wait_ms = _LONGEST_TURN_MS
+        """How long the application waits for records, by the network thread's last turn."""
         self._held = ShareFetch()
         """What the last poll returned, until it is acknowledged (currentFetch)."""
         self._is_found = False
@@ -175,7 +177,7 @@ class ShareConsumer(ShareAnswers):
         self._maybe_reconcile(now_ms, may_commit=True)
         self._on_consumer_poll()
         self._restart_poll_timer(now_ms)
-        wait_ms = min(self._longest_wait_ms(now_ms), self._call_deadline_ms - now_ms)
+        wait_ms = min(self._cached_wait_ms, self._call_deadline_ms - now_ms)
         self._app_wake_ms = now_ms + max(wait_ms, 1)
         self._collect(self._held.take_acknowledged(), now_ms)
 
@@ -242,6 +244,7 @@ class ShareConsumer(ShareAnswers):
 
     def _serve(self, now_ms: int) -> None:
         """Run one turn, in the order of Java's request managers (ConsumerNetworkThread.runOnce)."""
+        self._cached_wait_ms = self._longest_wait_ms(now_ms)
         lookup_ms, beat_ms = self._poll_coordinator(now_ms), self._poll_heartbeat(now_ms)
         self._maybe_reconcile(now_ms, may_commit=True)
         count = len(self._out)

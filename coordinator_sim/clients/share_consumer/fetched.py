@@ -10,7 +10,7 @@ ShareCompletedFetch.java, ShareFetch.java, ShareFetchBuffer.java, ShareFetchColl
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from coordinator_sim.clients.exceptions import KAFKA, exception_name
@@ -23,7 +23,6 @@ from coordinator_sim.clients.share_consumer.acknowledgements import (
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.kafka.share_types import AcknowledgeType
-from coordinator_sim.log.format.counted_batches import counted_batch
 from coordinator_sim.log.spans import batches_in
 from coordinator_sim.messages.share_fetch import PartitionData
 
@@ -188,16 +187,15 @@ class CompletedFetch:
 
 def _records(data: bytes) -> Iterator[tuple[int, bool]]:
     """Yield each record's offset, and whether its batch has more; none of control batches."""
-    counted = counted_batch(data)
-    if counted is not None:
-        span, count = counted.next_offset - counted.base_offset, counted.count
-        for index in range(count):
-            yield counted.base_offset + index * span // count, index + 1 < count
-        return
     for batch in batches_in(data):
-        records = () if batch.control else batch.records()
-        for index, record in enumerate(records):
-            yield record.offset, index + 1 < len(records)
+        if batch.control:
+            continue
+        offsets: Sequence[int] = range(batch.base_offset, batch.next_offset)
+        if batch.count != len(offsets):
+            # Compaction left gaps, which only the records show.
+            offsets = [record.offset for record in batch.records()]
+        for index, offset in enumerate(offsets, 1):
+            yield offset, index < len(offsets)
 
 
 class ShareFetch:

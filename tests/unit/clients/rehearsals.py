@@ -5,10 +5,13 @@ from pathlib import Path
 from coordinator_sim.assignors.contract import ConsumerAssignor
 from coordinator_sim.assignors.registry import make_consumer_assignor
 from coordinator_sim.clients.client_traits import FRANZ_GO, LIBRDKAFKA, ClientTraits
+from coordinator_sim.clients.config import ShareConsumerConfig
 from coordinator_sim.clients.franz_go import FranzGoConsumer
 from coordinator_sim.clients.librdkafka import LibrdkafkaConsumer, LibrdkafkaNewConsumer
+from coordinator_sim.clients.share_consumer import ShareConsumer
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from coordinator_sim.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from coordinator_sim_conformance.recorded.recording import (
     COMPARED,
     NODE,
@@ -18,6 +21,7 @@ from coordinator_sim_conformance.recorded.recording import (
     read_recording,
 )
 from coordinator_sim_conformance.recorded.rehearsal import TOLERANCE_MS, Rehearsal
+from coordinator_sim_conformance.recorded.share_rehearsal import ShareRehearsal
 
 _SETTINGS = {
     "session.timeout.ms": "4000",
@@ -29,9 +33,14 @@ _COORDINATOR_APIS = {
     "librdkafka": COMPARED,
     "librdkafka-consumer": COMPARED,
     "franz-go": (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP),
+    "java-share": (ApiKey.SHARE_GROUP_HEARTBEAT,),
 }
 _JITTER_MS = 300
 """Backoffs of franz-go differ by a fifth either way; a few of them add up."""
+_JVM_MS = 250
+"""What a JVM takes longer for a call that it makes for the first time."""
+_METADATA_MS = 600
+"""The instants of Metadata are not compared; half of its age there, and a little."""
 _JITTERY = ("fenced", "broker-bounce")
 
 SITUATIONS = [
@@ -99,6 +108,46 @@ _NEW_SETTINGS = {
 }
 
 
+SHARE_SITUATIONS = [
+    ("start", "a"),
+    ("few", "a"),
+    ("record-limit", "a"),
+    ("explicit", "a"),
+    ("commit-sync", "a"),
+    ("commit-async", "a"),
+    ("renew", "a"),
+    ("renew-sync", "a"),
+    ("rejoin", "a"),
+    ("rejoin", "b"),
+    ("close", "a"),
+    ("close-holding", "a"),
+    ("slow-poll", "a"),
+    ("subscription", "a"),
+    ("partitions-added", "a"),
+    ("refused", "a"),
+    ("session-lost", "a"),
+    ("commit-refused", "a"),
+    ("cut", "a"),
+]
+"""Processes of Java's share consumer."""
+_SHARE_SETTINGS = {
+    "few": {"max.poll.records": "3"},
+    "record-limit": {"max.poll.records": "3", "share.acquire.mode": "record_limit"},
+    "partitions-added": {"metadata.max.age.ms": "1000"},
+    "commit-refused": {"max.poll.records": "5"},
+}
+_SHARE_RULES = {
+    "explicit": ("AALJA", "none"),
+    "commit-sync": ("AJA", "sync"),
+    "commit-async": ("AJA", "async"),
+    "renew": ("NAN", "none"),
+    "renew-sync": ("ANA", "sync"),
+    "close-holding": ("L", "none"),
+    "commit-refused": ("LA", "sync"),
+}
+"""How the application acknowledges and commits, where it does so by itself."""
+
+
 def recording_of(
     folder: Path, client: str, situation: str, client_id: str, process: int
 ) -> Recording:
@@ -164,6 +213,40 @@ def rehearse_new(
     recorded = [exchange for exchange in recording.exchanges if exchange.api in COMPARED]
     assert rehearsal.compared_count >= len(recorded) - 1
     assert rehearsal.compared_count >= min(6, len(recorded))
+
+
+def share_rehearsal(
+    folder: Path, situation: str, client_id: str, **settings: str
+) -> tuple[Recording, ShareRehearsal]:
+    """A recording of a share consumer, and the port that is to play it."""
+    recording = recording_of(folder, "java-share", situation, client_id, 0)
+    beats = (each.request for each in recording.exchanges)
+    first = next(each for each in beats if isinstance(each, ShareGroupHeartbeatRequest))
+    types, commit = _SHARE_RULES.get(situation, ("", "none"))
+    chosen = {"max.poll.interval.ms": "4000", **_SHARE_SETTINGS.get(situation, {})}
+    if types:
+        chosen["share.acknowledgement.mode"] = "explicit"
+    port = ShareConsumer(
+        ShareConsumerConfig.from_settings({**chosen, **settings}),
+        client_id=client_id,
+        group_id=f"java-share-{situation}",
+        topics=("growing" if situation == "partitions-added" else TOPIC,),
+        assignors=(),
+        bootstrap=(NODE,),
+        member_id=first.member_id,
+    )
+    slack_ms = _METADATA_MS if situation == "partitions-added" else _JVM_MS
+    rehearsal = ShareRehearsal(recording, port, types=types, commit=commit, tolerance_ms=slack_ms)
+    return recording, rehearsal
+
+
+def rehearse_share(folder: Path, situation: str, client_id: str) -> None:
+    """Every request of a share consumer comes with its fields, in order, at its time."""
+    recording, rehearsal = share_rehearsal(folder, situation, client_id)
+    differences = rehearsal.play()
+    assert differences == [], differences
+    recorded = [exchange for exchange in recording.exchanges if exchange.api in COMPARED]
+    assert rehearsal.compared_count >= len(recorded) - 1 >= 6
 
 
 def rehearse(

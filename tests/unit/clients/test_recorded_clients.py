@@ -32,6 +32,33 @@ def test_the_model_of_the_consumer_protocol_sends_what_librdkafka_sent(
     rehearsals.rehearse_new(RECORDED, situation, client_id, process)
 
 
+@pytest.mark.parametrize(("situation", "client_id"), rehearsals.SHARE_SITUATIONS)
+def test_the_port_of_the_share_consumer_sends_what_java_sent(
+    situation: str, client_id: str
+) -> None:
+    """Every heartbeat, fetch and acknowledgement comes with its fields, in order, at its time."""
+    rehearsals.rehearse_share(RECORDED, situation, client_id)
+
+
+@pytest.mark.parametrize(
+    ("situation", "setting", "value", "difference"),
+    [
+        ("explicit", "share.acknowledgement.mode", "implicit", "acknowledge_types"),
+        ("few", "max.poll.records", "4", "max_records=4"),
+        ("record-limit", "share.acquire.mode", "batch_optimized", "share_acquire_mode=0"),
+        ("slow-poll", "max.poll.interval.ms", "20000", "SHARE_GROUP_HEARTBEAT"),
+    ],
+)
+def test_a_share_consumer_that_behaves_otherwise_is_found_out(
+    situation: str, setting: str, value: str, difference: str
+) -> None:
+    """Another mode, limit or interval is a difference."""
+    _, rehearsal = rehearsals.share_rehearsal(RECORDED, situation, "a", **{setting: value})
+    differences = rehearsal.play()
+
+    assert any(difference in found.what for found in differences), differences
+
+
 @pytest.mark.parametrize(
     ("situation", "setting", "value", "difference"),
     [

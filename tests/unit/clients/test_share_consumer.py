@@ -13,7 +13,6 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.kafka.share_types import AcknowledgeType
-from coordinator_sim.log.format.counted_batches import CountedBatch
 from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.messages import share_acknowledge, share_fetch
 from coordinator_sim.messages.metadata import (
@@ -109,13 +108,12 @@ EXPLICIT = {"share_acknowledgement_mode": "explicit"}
 def records(
     number: int, first: int, last: int, *acquired: tuple[int, int, int], **fields: object
 ) -> share_fetch.PartitionData:
-    """A partition's part of an answer: counted records, and those of them that were acquired."""
-    counted = CountedBatch(
-        base_offset=first, next_offset=last + 1, count=last - first + 1, size_bytes=100
-    )
+    """A partition's part of an answer: records, and those of them that were acquired."""
+    offsets = range(first, last + 1)
+    told = tuple(Record(offset=each, timestamp_ms=0, key=None, value=None) for each in offsets)
     return share_fetch.PartitionData(
         partition_index=number,
-        records=counted.header(),
+        records=encode_record_batch(batch_of(told)),
         acquired_records=tuple(
             share_fetch.AcquiredRecords(*each) for each in acquired or ((first, last, 1),)
         ),
