@@ -30,6 +30,7 @@ from coordinator_sim.sim.scenario import (
     RestartMember,
     Scenario,
     SetClock,
+    ShareGroupSpec,
     SlowDownstream,
     SlowPoll,
     StartMember,
@@ -43,6 +44,8 @@ from coordinator_sim_conformance.checkers.history import Circumstances
 
 MARGIN_MS: Final = 5_000
 """Time added after the bound, so that the trace reaches beyond it."""
+_SHARE_SESSION_MS: Final = 45_000
+_SHARE_BEAT_MS: Final = 5_000
 _CONSUMER_SESSION_MS: Final = 45_000
 _CONNECT_SESSION_MS: Final = 10_000
 _CONSUMER_REBALANCE_MS: Final = 300_000
@@ -164,6 +167,8 @@ def _timing_of(scenario: Scenario, group: GroupSpec) -> GroupTiming:
             return _consumer_timing(group, settings, common)
         case ConnectGroupSpec():
             return _connect_timing(settings, common)
+        case ShareGroupSpec():
+            return _share_timing(group, settings, common)
 
 
 def _consumer_timing(
@@ -175,6 +180,21 @@ def _consumer_timing(
         rebalance_timeout_ms=_largest(settings, "max.poll.interval.ms", _CONSUMER_REBALANCE_MS),
         request_timeout_ms=_largest(settings, "request.timeout.ms", _CONSUMER_REQUEST_MS),
         callback_ms=max((member.callback_ms for member in group.members), default=0),
+        poll_interval_ms=_POLL_MS + max((one.processing_ms for one in group.members), default=0),
+    )
+
+
+def _share_timing(
+    group: ShareGroupSpec, settings: list[dict[str, str]], common: GroupTiming
+) -> GroupTiming:
+    session_ms = int_setting(group.group_settings, "share.session.timeout.ms", _SHARE_SESSION_MS)
+    beat_ms = int_setting(group.group_settings, "share.heartbeat.interval.ms", _SHARE_BEAT_MS)
+    return structs.replace(
+        common,
+        session_timeout_ms=session_ms,
+        heartbeat_interval_ms=beat_ms,
+        rebalance_timeout_ms=_largest(settings, "max.poll.interval.ms", _CONSUMER_REBALANCE_MS),
+        request_timeout_ms=_largest(settings, "request.timeout.ms", _CONSUMER_REQUEST_MS),
         poll_interval_ms=_POLL_MS + max((one.processing_ms for one in group.members), default=0),
     )
 

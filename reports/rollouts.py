@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario import (
+    ConnectGroupSpec,
     ConsumerGroupSpec,
     Scenario,
     scenario_to_json,
@@ -146,7 +147,9 @@ def _with_own_choices(sweep: Asked, group: GroupSpec, memberships: tuple[str, ..
     if isinstance(group, ConsumerGroupSpec):
         kinds = memberships or (_own_membership(group),)
         return replace(sweep, assignors=group.assignors[:1], memberships=kinds)
-    return replace(sweep, protocols=(group.connect_protocol,))
+    if isinstance(group, ConnectGroupSpec):
+        return replace(sweep, protocols=(group.connect_protocol,))
+    return sweep
 
 
 def _own_membership(group: ConsumerGroupSpec) -> str:

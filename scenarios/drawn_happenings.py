@@ -44,6 +44,7 @@ from coordinator_sim.sim.scenario import (
     RestartMember,
     RestRequest,
     SetClock,
+    ShareGroupSpec,
     SlowDownstream,
     SlowPoll,
     StartMember,
@@ -296,11 +297,11 @@ def _world_happenings(world: World) -> _Kinds:
 def _own_happenings(world: World) -> _Kinds:
     """Happenings to groups of one kind alone."""
     group = world.group
-    own = (
-        _consumer_happenings(group, world.topics)
-        if isinstance(group, ConsumerGroupSpec)
-        else _connect_happenings(group)
-    )
+    own: _Kinds = {}
+    if isinstance(group, ConsumerGroupSpec):
+        own = _consumer_happenings(group, world.topics)
+    elif isinstance(group, ConnectGroupSpec):
+        own = _connect_happenings(group)
     if world.upgrades:
         own["RestartMember"] = [_upgraded(group)]
     return own
@@ -356,6 +357,8 @@ def _upgrades(group: GroupSpec) -> list[dict[str, str]]:
     """Settings of a new process that get on with those of the old ones."""
     if isinstance(group, ConnectGroupSpec):
         return [{CONNECT_PROTOCOL: name} for name in CONNECT_PROTOCOLS]
+    if isinstance(group, ShareGroupSpec):
+        return [{"max.poll.records": "10"}]
     first = group.assignors[0]
     others = [name for names in assignor_lists() for name in names if name != first]
     return [

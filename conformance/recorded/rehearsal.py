@@ -348,14 +348,14 @@ def _coordinator(request: FindCoordinatorRequest) -> FindCoordinatorResponse:
 
 
 def _cluster(
-    request: MetadataRequest, told: Sequence[tuple[int, MetadataResponseTopic]], until_ms: int
+    request: MetadataRequest, topics: Sequence[tuple[int, MetadataResponseTopic]], until_ms: int
 ) -> MetadataResponse:
     """Return the topics that are asked for, as they were recorded; the one topic without that.
 
     Of what the client was told of a topic the last by that instant counts, or else the first.
     """
     recorded: dict[bytes, MetadataResponseTopic] = {}
-    for at_ms, topic in told:
+    for at_ms, topic in topics:
         if at_ms <= until_ms or topic.topic_id not in recorded:
             recorded[topic.topic_id] = topic
     if not recorded:

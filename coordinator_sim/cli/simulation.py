@@ -149,12 +149,14 @@ def _checked(path: Path, story: "Story") -> "Story":
 
 def assignor_label(scenario: "Scenario") -> str | None:
     """The assignors or Connect protocols of a scenario's groups, as one label; None without any."""
-    from coordinator_sim.sim.scenario.world import ConsumerGroupSpec
+    from coordinator_sim.sim.scenario.world import ConnectGroupSpec, ConsumerGroupSpec
 
     labels = [
         "+".join(group.assignors)
         if isinstance(group, ConsumerGroupSpec)
         else f"connect-{group.connect_protocol}"
+        if isinstance(group, ConnectGroupSpec)
+        else "share"
         for group in scenario.groups
     ]
     return ", ".join(dict.fromkeys(labels)) or None

@@ -291,13 +291,13 @@ def check_protocol_settings(settings: Mapping[str, str]) -> None:
 
 
 def _parse(
-    settings: Mapping[str, str], known: Mapping[str, _Setting]
+    settings: Mapping[str, str], table: Mapping[str, _Setting]
 ) -> dict[str, int | bool | str]:
     parsed: dict[str, int | bool | str] = {}
     for name, text in settings.items():
-        setting = known.get(name)
+        setting = table.get(name)
         if setting is None:
-            names = ", ".join(sorted(known))
+            names = ", ".join(sorted(table))
             raise ConfigError(f"setting {name!r} is unknown; known are {names}")
         parsed[setting.field] = _parse_value(name, text, setting)
     return parsed

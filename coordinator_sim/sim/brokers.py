@@ -4,8 +4,8 @@ One request of a connection is answered at a time, as a broker mutes a channel w
 a parked JoinGroup therefore delays everything behind it on its connection.
 """
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Final
 
 from msgspec import Struct, structs
@@ -33,6 +33,8 @@ from coordinator_sim.clock.clock import WallClock
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.log.format.record_batches import Record, batch_of, encode_record_batch
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.network import Connection, Network, ResponseMessage
 from coordinator_sim.sim.scenario.choices import Choices
@@ -81,6 +83,14 @@ TIMERS: Final = "timers"
 _CHANCES: Final = 1_000_000
 """Steps of a rule's probability."""
 _RESUME_ORDERS: Final = (REQUESTS, TIMERS)
+
+
+@cache
+def _empty_records(count: int) -> bytes:
+    """Return a batch of so many records without key and value."""
+    numbers = range(count)
+    record = partial(Record, timestamp_ms=0, key=None, value=None)
+    return encode_record_batch(batch_of(tuple(record(offset=number) for number in numbers)))
 
 
 class Channel:
@@ -408,6 +418,17 @@ class ClusterDriver(Alarmed):
         """Create a topic, or grow it to a number of partitions; see `world.create_topic`."""
         now = self._now()
         create_topic(self.cluster, name, partitions, now)
+        self._go_on(now)
+
+    def write_empty(self, ends: Mapping[TopicPartition, int]) -> None:
+        """Append empty records to logs, a batch to each, up to these end offsets."""
+        now = self._now()
+        for partition, end_offset in ends.items():
+            log = self.cluster.logs.log_of(*partition)
+            if log is not None and log.end_offset < end_offset:
+                batch = _empty_records(end_offset - log.end_offset)
+                log.append(batch, now_ms=now.group_ms, leader_epoch=log.leader_epoch)
+                self.cluster.cluster_events.touched(partition)
         self._go_on(now)
 
     def move(self, partition: int, to_broker: int | None) -> None:

@@ -41,10 +41,13 @@ from coordinator_sim.sim.scenario.world import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
     ConsumerSpec,
+    ShareConsumerSpec,
+    ShareGroupSpec,
     WorkerSpec,
     with_member_settings,
     with_new_configuration,
 )
+from coordinator_sim.sim.share_groups import ShareConsumerProcess, ShareLogs
 from coordinator_sim.sim.stories import GroupWatch, Story, StoryWorld
 from coordinator_sim.sim.task_runs import ClusterWork
 from coordinator_sim.sim.topic_logs import TopicLogs
@@ -204,6 +207,9 @@ class Simulation:
             for group in self._scenario.groups
             if isinstance(group, ConnectGroupSpec)
         }
+        ShareLogs(
+            world, brokers, [g for g in self._scenario.groups if isinstance(g, ShareGroupSpec)]
+        )
         members = _members(self._scenario, world, connect)
         for spec in self._scenario.members():
             if spec.start_ms is not None:
@@ -356,6 +362,9 @@ def _members(
         if isinstance(group, ConsumerGroupSpec):
             for spec in group.members:
                 members[spec.name] = _consumer(world, spec, group)
+        elif isinstance(group, ShareGroupSpec):
+            for share in group.members:
+                members[share.name] = _share_consumer(world, share, group)
         else:
             work = ClusterWork(world, group)
             for worker in group.workers:
@@ -382,12 +391,21 @@ def _kubernetes(
 
 
 def _consumer(world: World, spec: ConsumerSpec, group: ConsumerGroupSpec) -> Member:
-    def make_process(when_gone: Action, settings: Mapping[str, str]) -> ConsumerProcess:
+    def make_process(on_exit: Action, settings: Mapping[str, str]) -> ConsumerProcess:
         if not settings:
-            return ConsumerProcess(world, spec, group, when_gone=when_gone)
+            return ConsumerProcess(world, spec, group, when_gone=on_exit)
         changed = with_new_configuration(group, settings)
         now = next(member for member in changed.members if member.name == spec.name)
-        return ConsumerProcess(world, now, changed, when_gone=when_gone)
+        return ConsumerProcess(world, now, changed, when_gone=on_exit)
+
+    return Member(world, spec.name, group_id=group.group_id, make_process=make_process)
+
+
+def _share_consumer(world: World, spec: ShareConsumerSpec, group: ShareGroupSpec) -> Member:
+    def make_process(on_exit: Action, settings: Mapping[str, str]) -> ShareConsumerProcess:
+        changed = with_member_settings(group, settings)
+        now = next(member for member in changed.members if member.name == spec.name)
+        return ShareConsumerProcess(world, now, changed, on_exit=on_exit)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)
 
@@ -400,9 +418,9 @@ def _worker(
     cluster: ConnectCluster,
     work: ClusterWork,
 ) -> Member:
-    def make_process(when_gone: Action, settings: Mapping[str, str]) -> WorkerProcess:
+    def make_process(on_exit: Action, settings: Mapping[str, str]) -> WorkerProcess:
         changed = with_member_settings(group, settings)
         now = next(member for member in changed.workers if member.name == spec.name)
-        return WorkerProcess(world, now, changed, cluster=cluster, work=work, when_gone=when_gone)
+        return WorkerProcess(world, now, changed, cluster=cluster, work=work, when_gone=on_exit)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)

@@ -356,6 +356,8 @@ _TEXTS: Final[dict[Event, Callable[[TraceEvent], str]]] = {
     Event.OFFSET_TOMBSTONE: _offset_event,
     Event.OFFSET_EXPIRED: _offset_event,
     Event.RECORDS_PROCESSED: _processed,
+    Event.RECORDS_DELIVERED: _processed,
+    Event.RECORDS_ACKNOWLEDGED: _processed,
     Event.FAULT: _world,
     Event.LIFECYCLE: _world,
 }

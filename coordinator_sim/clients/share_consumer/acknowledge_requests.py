@@ -19,8 +19,8 @@ from coordinator_sim.clients.share_consumer.acknowledgements import (
 from coordinator_sim.clients.share_consumer.sessions import ShareSession
 
 Outcomes = dict[TopicIdPartition, Acknowledgements]
-Told = deque[tuple[Outcomes, bool]]
-"""What the application is to be told: outcomes, and whether to look for renewals among them."""
+Events = deque[tuple[Outcomes, bool]]
+"""Messages to the application: outcomes, and whether to look for renewals among them."""
 INVALID_RESPONSE = "InvalidRecordStateException"
 """The outcome of acknowledgements of which a response says nothing."""
 
@@ -38,18 +38,18 @@ class Results:
     """Gathers the outcomes of one call (ResultHandler).
 
     Args:
-        told: Takes them for the application (maybeSendShareAcknowledgementEvent).
-        is_gathered: Whether they are told together, when the last one is known.
+        events: Takes them for the application (maybeSendShareAcknowledgementEvent).
+        is_gathered: Whether one event has all of them, when the last one is known.
 
     Attributes:
         ended: Kept when the last one is known.
         remaining: Number of partitions without an outcome.
     """
 
-    __slots__ = ("_found", "_is_gathered", "_told", "ended", "remaining")
+    __slots__ = ("_events", "_found", "_is_gathered", "ended", "remaining")
 
-    def __init__(self, told: Told, *, is_gathered: bool) -> None:
-        self._told = told
+    def __init__(self, events: Events, *, is_gathered: bool) -> None:
+        self._events = events
         self._is_gathered = is_gathered
         self._found: Outcomes = {}
         self.ended = Promise()
@@ -61,16 +61,16 @@ class Results:
         return next((each.error for each in self._found.values() if each.error), None)
 
     def complete(
-        self, place: TopicIdPartition, outcome: Acknowledgements, now_ms: int, *, renews: bool
+        self, tip: TopicIdPartition, outcome: Acknowledgements, now_ms: int, *, renews: bool
     ) -> None:
         """Take one outcome."""
         if not self._is_gathered:
-            self._told.append(({place: outcome}, renews))
+            self._events.append(({tip: outcome}, renews))
             return
-        self._found[place] = outcome
+        self._found[tip] = outcome
         self.remaining -= 1
         if self.remaining == 0:
-            self._told.append((self._found, renews))
+            self._events.append((self._found, renews))
             self.ended.complete(now_ms, self.first_error)
 
     def complete_if_empty(self, now_ms: int) -> None:
@@ -131,9 +131,9 @@ class AcknowledgeRequest:
         """Give up what failed before, if the time is over (maybeExpire); return whether it is."""
         if not self.state.attempts or now_ms < self._deadline_ms:
             return False
-        for place, each in in_java_order(self.incomplete):
+        for tip, each in in_java_order(self.incomplete):
             each.complete(TIMEOUT)
-            self._results.complete(place, each, now_ms, renews=True)
+            self._results.complete(tip, each, now_ms, renews=True)
         self.incomplete.clear()
         self._restart(now_ms)
         return True
@@ -147,31 +147,31 @@ class AcknowledgeRequest:
     def fail_unsendable(self, error_of: Callable[[TopicIdPartition], str], now_ms: int) -> None:
         """Fail what cannot be sent (failPendingAcknowledgementsCannotBeSent)."""
         unsent = self.incomplete or self.to_send
-        for place, each in in_java_order(unsent):
-            each.complete(error_of(place))
-            self._results.complete(place, each, now_ms, renews=True)
+        for tip, each in in_java_order(unsent):
+            each.complete(error_of(tip))
+            self._results.complete(tip, each, now_ms, renews=True)
         unsent.clear()
         self.end_attempt(now_ms)
 
     def complete(
-        self, place: TopicIdPartition, error: str | None, now_ms: int, *, renews: bool
+        self, tip: TopicIdPartition, error: str | None, now_ms: int, *, renews: bool
     ) -> None:
         """Take a partition's outcome (handleAcknowledgeErrorCode)."""
-        outcome = self.in_flight.pop(place, None)
+        outcome = self.in_flight.pop(tip, None)
         if outcome is not None:
             outcome.complete(error)
-            self._results.complete(place, outcome, now_ms, renews=renews)
+            self._results.complete(tip, outcome, now_ms, renews=renews)
 
     def fail_in_flight(self, error: str, now_ms: int) -> None:
         """Fail what is left in flight (processPendingInFlightAcknowledgements)."""
-        for place, _ in in_java_order(self.in_flight):
-            self.complete(place, error, now_ms, renews=True)
+        for tip, _ in in_java_order(self.in_flight):
+            self.complete(tip, error, now_ms, renews=True)
 
-    def retry(self, place: TopicIdPartition) -> bool:
+    def retry(self, tip: TopicIdPartition) -> bool:
         """Send a partition's acknowledgements again (moveToIncompleteAcks)."""
-        outcome = self.in_flight.pop(place, None)
+        outcome = self.in_flight.pop(tip, None)
         if outcome is not None:
-            self.incomplete[place] = outcome
+            self.incomplete[tip] = outcome
         return outcome is not None
 
     def end_attempt(self, now_ms: int) -> None:

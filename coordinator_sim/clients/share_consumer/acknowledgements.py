@@ -27,14 +27,14 @@ class TopicIdPartition(NamedTuple):
     topic_partition: TopicPartition
 
 
-def _hash_of(place: TopicIdPartition) -> int:
+def _hash_of(tip: TopicIdPartition) -> int:
     """Return the hash, in more bits than Java keeps. Source: TopicIdPartition.hashCode."""
-    return 31 * (31 + uuid_hash(place.topic_id)) + topic_partition_hash(place.topic_partition)
+    return 31 * (31 + uuid_hash(tip.topic_id)) + topic_partition_hash(tip.topic_partition)
 
 
 def in_java_order(entries: Mapping[TopicIdPartition, V]) -> list[tuple[TopicIdPartition, V]]:
     """Return the entries in the order of a HashMap with these keys."""
-    return [(place, entries[place]) for place in java_hash_order(entries, hash_of=_hash_of)]
+    return [(tip, entries[tip]) for tip in java_hash_order(entries, hash_of=_hash_of)]
 
 
 class OffsetBatch(NamedTuple):

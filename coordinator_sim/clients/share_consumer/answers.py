@@ -39,46 +39,48 @@ class ShareAnswers(ShareRequests):
         request, node_id = pending.request, pending.node_id
         assert isinstance(request, share_fetch.ShareFetchRequest)  # noqa: S101 - its kind says so
         session = self._sessions.get(node_id)
-        if session is not None:
-            in_flight = self._in_flight.pop(node_id, {})
-            if session.answered(response.error_code, is_fetch=True):
-                moved: _Moved = {}
-                for topic in response.responses:
-                    for each in topic.partitions:
-                        place = self._place_of(topic.topic_id, each.partition_index)
-                        if place is not None:
-                            self._take_partition(node_id, place, each, in_flight, request, moved)
-                for place, left in in_java_order(in_flight):
-                    self._end_unsent(place, left, INVALID_RESPONSE)
-                self._adopt_leaders(moved, response)
-            else:
-                self._refuse_fetch(response.error_code, in_flight, request)
+        if session is None:
+            self._fetch_ended(node_id, request)
+            return
+        in_flight = self._in_flight.pop(node_id, {})
+        if session.answered(response.error_code, is_fetch=True):
+            moved: _Moved = {}
+            for topic in response.responses:
+                for each in topic.partitions:
+                    tip = self._tip_of(topic.topic_id, each.partition_index)
+                    if tip is not None:
+                        self._take_partition(node_id, tip, each, in_flight, request, moved)
+            for tip, left in in_java_order(in_flight):
+                self._end_unsent(tip, left, INVALID_RESPONSE)
+            self._adopt_leaders(moved, response)
+        else:
+            self._refuse_fetch(response.error_code, in_flight, request)
         self._fetch_ended(node_id, request)
 
     def _take_partition(
         self,
         node_id: int,
-        place: TopicIdPartition,
+        tip: TopicIdPartition,
         answer: share_fetch.PartitionData,
         in_flight: Outcomes,
         request: share_fetch.ShareFetchRequest,
         moved: _Moved,
     ) -> None:
-        told = in_flight.pop(place, None)
-        if told is not None:
+        completed = in_flight.pop(tip, None)
+        if completed is not None:
             error = answer.acknowledge_error_code
-            told.complete(None if error is ErrorCode.NONE else exception_name(error))
-            self._outcomes.append(({place: told}, request.is_renew_ack))
-        self._note_partition_error(place, answer.error_code, answer.current_leader, moved)
-        self._buffer.completed.append(CompletedFetch(place, node_id, answer))
+            completed.complete(None if error is ErrorCode.NONE else exception_name(error))
+            self._outcomes.append(({tip: completed}, request.is_renew_ack))
+        self._note_partition_error(tip, answer.error_code, answer.current_leader, moved)
+        self._buffer.completed.append(CompletedFetch(tip, node_id, answer))
         if answer.acquired_records:
             self._fetches_more = False
 
-    def _place_of(self, topic_id: bytes, number: int) -> TopicIdPartition | None:
+    def _tip_of(self, topic_id: bytes, number: int) -> TopicIdPartition | None:
         """Return a partition of an answer; None for an unknown topic (lookupTopicId)."""
         name = self._name_of(topic_id)
         if name is None:
-            return self._sent_places.get((topic_id, number))
+            return self._sent_tips.get((topic_id, number))
         return TopicIdPartition(topic_id, TopicPartition(name, number))
 
     def _refuse_fetch(
@@ -104,7 +106,7 @@ class ShareAnswers(ShareRequests):
 
     def _note_partition_error(
         self,
-        place: TopicIdPartition,
+        tip: TopicIdPartition,
         error: ErrorCode,
         leader: share_fetch.LeaderIdAndEpoch | share_acknowledge.LeaderIdAndEpoch,
         moved: _Moved,
@@ -112,15 +114,15 @@ class ShareAnswers(ShareRequests):
         """Follow a leader that moved; forget the leader or topic otherwise."""
         if error in _MOVED:
             if NO_NODE not in (leader.leader_id, leader.leader_epoch):
-                told = (leader.leader_id, leader.leader_epoch)
-                moved[place.topic_partition] = told
-                if leader.leader_epoch > self._leaders.get(place, (NO_NODE, NO_NODE))[1]:
-                    self._leaders[place] = told
+                completed = (leader.leader_id, leader.leader_epoch)
+                moved[tip.topic_partition] = completed
+                if leader.leader_epoch > self._leaders.get(tip, (NO_NODE, NO_NODE))[1]:
+                    self._leaders[tip] = completed
             else:
-                self._leaders.pop(place, None)
+                self._leaders.pop(tip, None)
         elif error in _UNKNOWN:
-            self._leaders.pop(place, None)
-            self._places.pop(place.topic_partition, None)
+            self._leaders.pop(tip, None)
+            self._tips.pop(tip.topic_partition, None)
 
     def _adopt_leaders(self, moved: _Moved, response: _Answer) -> None:
         if moved:
@@ -134,9 +136,9 @@ class ShareAnswers(ShareRequests):
         session = self._sessions.get(node_id)
         if session is not None:
             session.lost()
-        for place, each in in_java_order(self._in_flight.pop(node_id, {})):
+        for tip, each in in_java_order(self._in_flight.pop(node_id, {})):
             each.complete(error)
-            self._outcomes.append(({place: each}, request.is_renew_ack))
+            self._outcomes.append(({tip: each}, request.is_renew_ack))
         self._fetch_ended(node_id, request)
 
     def _on_share_acknowledge(
@@ -152,8 +154,8 @@ class ShareAnswers(ShareRequests):
         if request.is_close:
             for topic in response.responses:
                 for each in topic.partitions:
-                    place = self._place_of(topic.topic_id, each.partition_index)
-                    self._take_outcome(request, place, each.error_code, message, now_ms)
+                    tip = self._tip_of(topic.topic_id, each.partition_index)
+                    self._take_outcome(request, tip, each.error_code, message, now_ms)
             request.state.succeeded(now_ms)
             request.end_attempt(now_ms)
         elif not request.session.answered(response.error_code, is_fetch=False):
@@ -162,16 +164,16 @@ class ShareAnswers(ShareRequests):
             retries = False
             for topic in response.responses:
                 for each in topic.partitions:
-                    place = self._place_of(topic.topic_id, each.partition_index)
-                    if place is None:
+                    tip = self._tip_of(topic.topic_id, each.partition_index)
+                    if tip is None:
                         continue
                     error = each.error_code
-                    self._note_partition_error(place, error, each.current_leader, moved)
+                    self._note_partition_error(tip, error, each.current_leader, moved)
                     is_final = error in _MOVED or error in _UNKNOWN
                     if not is_final and exception_name(error) in RETRIABLE:
-                        retries |= request.retry(place)
+                        retries |= request.retry(tip)
                     else:
-                        self._take_outcome(request, place, error, message, now_ms)
+                        self._take_outcome(request, tip, error, message, now_ms)
             if retries:
                 request.state.failed(now_ms)
                 request.fail_in_flight(INVALID_RESPONSE, now_ms)
@@ -184,15 +186,15 @@ class ShareAnswers(ShareRequests):
     def _take_outcome(
         self,
         request: AcknowledgeRequest,
-        place: TopicIdPartition | None,
+        tip: TopicIdPartition | None,
         error: ErrorCode,
         message: share_acknowledge.ShareAcknowledgeRequest,
         now_ms: int,
     ) -> None:
-        if place is None:
+        if tip is None:
             return
         name = None if error is ErrorCode.NONE else exception_name(error)
-        request.complete(place, name, now_ms, renews=message.is_renew_ack)
+        request.complete(tip, name, now_ms, renews=message.is_renew_ack)
 
     def _refuse_acknowledge(self, request: AcknowledgeRequest, error: str, now_ms: int) -> None:
         request.state.failed(now_ms)
@@ -209,8 +211,8 @@ class ShareAnswers(ShareRequests):
         assert isinstance(message, share_acknowledge.ShareAcknowledgeRequest)  # noqa: S101
         request.session.lost()
         request.state.failed(now_ms)
-        for place, _ in in_java_order(request.in_flight):
-            request.complete(place, error, now_ms, renews=message.is_renew_ack)
+        for tip, _ in in_java_order(request.in_flight):
+            request.complete(tip, error, now_ms, renews=message.is_renew_ack)
         request.end_attempt(now_ms)
         self._acknowledge_ended(request)
 

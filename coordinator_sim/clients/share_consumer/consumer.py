@@ -95,11 +95,11 @@ class ShareConsumer(ShareAnswers):
             self._handle_outcomes()
             self._out.append(CommitCompleted(token=token, error=error))
 
-        given = self._acknowledgements_to_send()
+        acks = self._acknowledgements_to_send()
         outcome = kept()
-        if given:
+        if acks:
             deadline_ms = now_ms + self._config.default_api_timeout_ms
-            outcome = self._commit_sync(given, deadline_ms, now_ms)
+            outcome = self._commit_sync(acks, deadline_ms, now_ms)
         outcome.then(ended, now_ms)
         return token, self._settle(now_ms)
 
@@ -126,9 +126,9 @@ class ShareConsumer(ShareAnswers):
         if self._share_config.acknowledgement_mode == IMPLICIT:
             self._held.acknowledge_all(AcknowledgeType.ACCEPT)
 
-    def _acknowledge_async(self, given: ByPlace, now_ms: int) -> None:
-        if given:
-            self._commit_async(given, now_ms + self._config.default_api_timeout_ms, now_ms)
+    def _acknowledge_async(self, acks: ByPlace, now_ms: int) -> None:
+        if acks:
+            self._commit_async(acks, now_ms + self._config.default_api_timeout_ms, now_ms)
 
     def _handle_outcomes(self) -> None:
         """Tell the application of outcomes, and hand out renewed records next.
@@ -137,18 +137,18 @@ class ShareConsumer(ShareAnswers):
         """
         while self._outcomes:
             outcomes, renews = self._outcomes.popleft()
-            for place, each in outcomes.items():
+            for tip, each in outcomes.items():
                 types = {offset: int(each.types[offset]) for offset in sorted(each.types)}
                 self._out.append(
                     AcknowledgementsCompleted(
-                        partition=place.topic_partition, types=types, error=each.error
+                        partition=tip.topic_partition, types=types, error=each.error
                     )
                 )
             if renews:
                 self._held.renew(outcomes)
 
     def _raised(self) -> str | None:
-        """Return the first error that the network thread told of (processBackgroundEvents)."""
+        """Return the first error that the network thread reported (processBackgroundEvents)."""
         errors = [each.error for each in self._app_events if each.error is not None]
         self._app_events.clear()
         return errors[0] if errors else None
@@ -181,7 +181,7 @@ class ShareConsumer(ShareAnswers):
         self._app_wake_ms = now_ms + max(wait_ms, 1)
         self._collect(self._held.take_acknowledged(), now_ms)
 
-    def _collect(self, given: ByPlace, now_ms: int) -> None:
+    def _collect(self, acks: ByPlace, now_ms: int) -> None:
         """Find records for the poll, and send what was acknowledged (collect).
 
         QUIRK: the error of a partition ends the poll, and the acknowledgements are forgotten.
@@ -191,8 +191,8 @@ class ShareConsumer(ShareAnswers):
             if held.has_renewals:
                 held.take_renewed()
                 if held.has_renewals:
-                    given = self._ask_for_records(given)
-            self._acknowledge_async(given, now_ms)
+                    acks = self._ask_for_records(acks)
+            self._acknowledge_async(acks, now_ms)
             self._is_found = not held.is_empty
             return
         fetch, stale, self._poll_error = self._buffer.collect(self._share_config.max_poll_records)
@@ -205,15 +205,15 @@ class ShareConsumer(ShareAnswers):
             self._held = fetch
         else:
             self._acknowledge_async(fetch.take_acknowledged(), now_ms)
-            given = self._ask_for_records(given)
-        self._acknowledge_async(given, now_ms)
+            acks = self._ask_for_records(acks)
+        self._acknowledge_async(acks, now_ms)
 
-    def _ask_for_records(self, given: ByPlace) -> ByPlace:
+    def _ask_for_records(self, acks: ByPlace) -> ByPlace:
         """Fetch, once a poll; return the acknowledgements that do not go along."""
         if not self._sends_fetch:
-            return given
+            return acks
         self._sends_fetch = False
-        self._fetch(given)
+        self._fetch(acks)
         return {}
 
     def _wake(self, now_ms: int) -> None:
@@ -228,7 +228,7 @@ class ShareConsumer(ShareAnswers):
     def _maybe_end_call(self, now_ms: int) -> None:
         is_overdue = self._call is AppCall.CLOSE and now_ms >= self._call_deadline_ms
         if is_overdue and self._has_started:
-            self._told_on_close.complete(now_ms)
+            self._close_promise.complete(now_ms)
         if self._call is AppCall.POLL and self._is_found:
             self._end_poll(now_ms)
         else:
@@ -345,10 +345,8 @@ class ShareConsumer(ShareAnswers):
         """Close; what was delivered and not acknowledged is left to others (ShareConsumerImpl)."""
         limit_ms = now_ms + self._config.request_timeout_ms
         self._call_deadline_ms = deadline_ms = min(self._call_deadline_ms, limit_ms)
-        given = self._held.take_acknowledged()
-        self._acknowledge_on_close(given, deadline_ms, now_ms).then(
-            self._close_acknowledged, now_ms
-        )
+        acks = self._held.take_acknowledged()
+        self._acknowledge_on_close(acks, deadline_ms, now_ms).then(self._close_acknowledged, now_ms)
 
     def _close_acknowledged(self, error: str | None, now_ms: int) -> None:
         del error

@@ -44,7 +44,7 @@ class InFlightBatch:
     """Records that one fetch brought, until each is acknowledged.
 
     Attributes:
-        place: The partition.
+        tip: The partition.
         node_id: The broker that delivered them.
         records: Delivery count of each unacknowledged record, by offset, ascending.
         acknowledgements: What is to be sent.
@@ -56,12 +56,12 @@ class InFlightBatch:
         "_renewing",
         "acknowledgements",
         "node_id",
-        "place",
         "records",
+        "tip",
     )
 
-    def __init__(self, place: TopicIdPartition, node_id: int) -> None:
-        self.place = place
+    def __init__(self, tip: TopicIdPartition, node_id: int) -> None:
+        self.tip = tip
         self.node_id = node_id
         self.records: dict[int, int] = {}
         self.acknowledgements = Acknowledgements()
@@ -124,17 +124,17 @@ class CompletedFetch:
     """One partition's part of a ShareFetch response, handed out in portions.
 
     Attributes:
-        place: The partition.
+        tip: The partition.
         node_id: The broker.
         error: The partition's error.
         is_consumed: Whether everything was handed out.
     """
 
     __slots__ = ("_acquired", "_delivered", "_next", "_records", "error", "is_consumed", "node_id",
-                 "place")  # fmt: skip
+                 "tip")  # fmt: skip
 
-    def __init__(self, place: TopicIdPartition, node_id: int, answer: PartitionData) -> None:
-        self.place = place
+    def __init__(self, tip: TopicIdPartition, node_id: int, answer: PartitionData) -> None:
+        self.tip = tip
         self.node_id = node_id
         self.error = answer.error_code
         self.is_consumed = False
@@ -161,7 +161,7 @@ class CompletedFetch:
 
         Source: ShareCompletedFetch.fetchRecords, nextFetchedRecord.
         """
-        batch = InFlightBatch(self.place, self.node_id)
+        batch = InFlightBatch(self.tip, self.node_id)
         if not self.awaits_acknowledgements:
             self._delivered = batch
         if self.is_consumed:
@@ -208,7 +208,7 @@ class ShareFetch:
 
     def add(self, batch: InFlightBatch) -> None:
         """Add a batch of a partition."""
-        self._batches.setdefault(batch.place, []).append(batch)
+        self._batches.setdefault(batch.tip, []).append(batch)
 
     def _all(self) -> Iterator[InFlightBatch]:
         for _, batches in in_java_order(self._batches):
@@ -218,10 +218,10 @@ class ShareFetch:
     def is_empty(self) -> bool:
         """Whether there is no record; batches of which nothing is left are dropped."""
         kept = {
-            place: [each for each in batches if not each.is_empty or each.has_renewals]
-            for place, batches in self._batches.items()
+            tip: [each for each in batches if not each.is_empty or each.has_renewals]
+            for tip, batches in self._batches.items()
         }
-        self._batches = {place: batches for place, batches in kept.items() if batches}
+        self._batches = {tip: batches for tip, batches in kept.items() if batches}
         return not any(each.records for each in self._all())
 
     @property
@@ -239,13 +239,13 @@ class ShareFetch:
         found: dict[TopicPartition, dict[int, int]] = {}
         for batch in self._all():
             if batch.records:
-                found.setdefault(batch.place.topic_partition, {}).update(batch.records)
+                found.setdefault(batch.tip.topic_partition, {}).update(batch.records)
         return found
 
     def acknowledge(self, partition: TopicPartition, offset: int, kind: AcknowledgeType) -> bool:
         """Acknowledge a record; return whether the application has it."""
         for batch in self._all():
-            if batch.place.topic_partition == partition and offset in batch.records:
+            if batch.tip.topic_partition == partition and offset in batch.records:
                 batch.acknowledge(offset, kind)
                 return True
         return False
@@ -258,18 +258,18 @@ class ShareFetch:
     def take_acknowledged(self) -> dict[TopicIdPartition, NodeAcknowledgements]:
         """Take the acknowledgements off (takeAcknowledgedRecords)."""
         taken: dict[TopicIdPartition, NodeAcknowledgements] = {}
-        for place, batches in in_java_order(self._batches):
+        for tip, batches in in_java_order(self._batches):
             merged = Acknowledgements()
             for batch in batches:
                 merged.merge(batch.take_acknowledged())
             if merged.types:
-                taken[place] = NodeAcknowledgements(batches[0].node_id, merged)
+                taken[tip] = NodeAcknowledgements(batches[0].node_id, merged)
         return taken
 
     def renew(self, outcomes: Mapping[TopicIdPartition, Acknowledgements]) -> None:
         """Take the outcomes of acknowledgements."""
-        for place, outcome in outcomes.items():
-            for batch in self._batches.get(place, ()):
+        for tip, outcome in outcomes.items():
+            for batch in self._batches.get(tip, ()):
                 batch.renew(outcome)
 
     def take_renewed(self) -> None:
@@ -324,7 +324,7 @@ class ShareFetchBuffer:
                     break
                 self._set_next_in_line(None if first.error is not ErrorCode.NONE else first)
                 if first.error in STALE_METADATA:
-                    stale.append(first.place.topic_partition)
+                    stale.append(first.tip.topic_partition)
                 self.completed.popleft()
                 continue
             batch = line.fetch(left)

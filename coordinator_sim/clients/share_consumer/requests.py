@@ -51,6 +51,7 @@ class ShareRequests(AsyncHeartbeats):
         "_acknowledging",
         "_buffer",
         "_busy",
+        "_close_promise",
         "_fetches_more",
         "_fetching_node",
         "_has_member_id",
@@ -59,12 +60,11 @@ class ShareRequests(AsyncHeartbeats):
         "_leaders",
         "_node_requests",
         "_outcomes",
-        "_places",
-        "_sent_places",
+        "_sent_tips",
         "_sessions",
         "_share_config",
+        "_tips",
         "_to_send",
-        "_told_on_close",
     )
 
     def __init__(self, config: ShareConsumerConfig, **setup: Unpack[MemberSetup]) -> None:
@@ -84,12 +84,12 @@ class ShareRequests(AsyncHeartbeats):
         self._leaders: dict[TopicIdPartition, tuple[int, int]] = {}
         self._node_requests: dict[int, NodeRequests] = {}
         self._outcomes: deque[tuple[Outcomes, bool]] = deque()
-        self._places: dict[TopicPartition, TopicIdPartition] = {}
-        self._sent_places: dict[tuple[bytes, int], TopicIdPartition] = {}
+        self._tips: dict[TopicPartition, TopicIdPartition] = {}
+        self._sent_tips: dict[tuple[bytes, int], TopicIdPartition] = {}
         self._sessions: dict[int, ShareSession] = {}
         self._to_send: dict[int, Outcomes] = {}
         """Acknowledgements for the next ShareFetch to each broker."""
-        self._told_on_close = Promise()
+        self._close_promise = Promise()
 
     def _note_epoch(self, epoch: int | None) -> None:
         """Name the member in sessions from its first epoch on (onMemberEpochUpdated)."""
@@ -101,14 +101,14 @@ class ShareRequests(AsyncHeartbeats):
     def _fetch(self, acknowledgements: ByPlace) -> None:
         """Fetch records once, with acknowledgements on the way (fetch)."""
         self._fetches_more = True
-        for place, (node_id, each) in acknowledgements.items():
-            _merge(self._to_send.setdefault(node_id, {}), place, each)
+        for tip, (node_id, each) in acknowledgements.items():
+            _merge(self._to_send.setdefault(node_id, {}), tip, each)
 
-    def _commit_sync(self, given: ByPlace, deadline_ms: int, now_ms: int) -> Promise:
+    def _commit_sync(self, acks: ByPlace, deadline_ms: int, now_ms: int) -> Promise:
         """Acknowledge; the promise is kept with every outcome known (commitSync)."""
         results = Results(self._outcomes, is_gathered=True)
-        by_node = _by_node(given)
-        results.remaining = len(given)
+        by_node = _by_node(acks)
+        results.remaining = len(acks)
         for node_id, session in self._sessions_in_order():
             outcomes = by_node.pop(node_id, None)
             if outcomes is not None:
@@ -117,34 +117,34 @@ class ShareRequests(AsyncHeartbeats):
                 )
                 request.to_send = outcomes
                 self._requests_of(node_id).commits_sync.append(request)
-        for node_id, place, each in _without_session(by_node):
-            each.complete(self._unsendable(node_id, place))
-            results.complete(place, each, now_ms, renews=True)
+        for node_id, tip, each in _without_session(by_node):
+            each.complete(self._unsendable(node_id, tip))
+            results.complete(tip, each, now_ms, renews=True)
         results.complete_if_empty(now_ms)
         return results.ended
 
-    def _commit_async(self, given: ByPlace, deadline_ms: int, now_ms: int) -> None:
+    def _commit_async(self, acks: ByPlace, deadline_ms: int, now_ms: int) -> None:
         """Acknowledge without waiting (commitAsync)."""
         results = Results(self._outcomes, is_gathered=False)
-        by_node = _by_node(given)
+        by_node = _by_node(acks)
         for node_id, session in self._sessions_in_order():
-            for place, each in in_java_order(by_node.pop(node_id, {})):
+            for tip, each in in_java_order(by_node.pop(node_id, {})):
                 requests = self._requests_of(node_id)
                 if requests.commit_async is None:
                     requests.commit_async = self._new_request(
                         AcknowledgeKind.COMMIT_ASYNC, node_id, session, results, deadline_ms, now_ms
                     )
-                _merge(requests.commit_async.to_send, place, each)
+                _merge(requests.commit_async.to_send, tip, each)
         self._fail_unsendable(by_node)
 
-    def _acknowledge_on_close(self, given: ByPlace, deadline_ms: int, now_ms: int) -> Promise:
+    def _acknowledge_on_close(self, acks: ByPlace, deadline_ms: int, now_ms: int) -> Promise:
         """End every session with the last acknowledgements (acknowledgeOnClose)."""
         results = Results(self._outcomes, is_gathered=True)
         self._is_closing = True
-        by_node = _by_node(given)
+        by_node = _by_node(acks)
         for node_id, outcomes in self._to_send.items():
-            for place, each in in_java_order(outcomes):
-                _merge(by_node.setdefault(node_id, {}), place, each)
+            for tip, each in in_java_order(outcomes):
+                _merge(by_node.setdefault(node_id, {}), tip, each)
         for node_id, session in self._sessions_in_order():
             request = self._new_request(
                 AcknowledgeKind.CLOSE, node_id, session, results, deadline_ms, now_ms
@@ -153,7 +153,7 @@ class ShareRequests(AsyncHeartbeats):
             results.remaining += len(request.to_send)
             self._requests_of(node_id).close = request
         self._fail_unsendable(by_node)
-        return self._told_on_close
+        return self._close_promise
 
     def _new_request(
         self,
@@ -183,22 +183,22 @@ class ShareRequests(AsyncHeartbeats):
         return self._node_requests.setdefault(node_id, NodeRequests())
 
     def _fail_unsendable(self, by_node: Mapping[int, Outcomes]) -> None:
-        for node_id, place, each in _without_session(by_node):
-            self._end_unsent(place, each, self._unsendable(node_id, place))
+        for node_id, tip, each in _without_session(by_node):
+            self._end_unsent(tip, each, self._unsendable(node_id, tip))
 
-    def _end_unsent(self, place: TopicIdPartition, unsent: Acknowledgements, error: str) -> None:
+    def _end_unsent(self, tip: TopicIdPartition, unsent: Acknowledgements, error: str) -> None:
         unsent.complete(error)
-        self._outcomes.append(({place: unsent}, True))
+        self._outcomes.append(({tip: unsent}, True))
 
     def _tell_outcomes(self, outcomes: Outcomes, renews: bool) -> None:
         """Tell the application, within its next call (maybeSendShareAcknowledgementEvent)."""
         self._outcomes.append((outcomes, renews))
 
-    def _unsendable(self, node_id: int, place: TopicIdPartition) -> str:
+    def _unsendable(self, node_id: int, tip: TopicIdPartition) -> str:
         """Return why a broker gets nothing (acknowledgementsCannotBeSentError)."""
-        leader_id = self._leaders.get(place, (NO_NODE, 0))[0]
+        leader_id = self._leaders.get(tip, (NO_NODE, 0))[0]
         if self._node(leader_id) is None:
-            leader_id = self._leader_in_metadata(place.topic_partition)[0]
+            leader_id = self._leader_in_metadata(tip.topic_partition)[0]
         if leader_id == NO_NODE:
             self._metadata.request_update()
         elif leader_id != node_id:
@@ -221,22 +221,22 @@ class ShareRequests(AsyncHeartbeats):
     def _find_leaders(self) -> None:
         """Find ids and leaders of the assigned partitions (the first half of poll)."""
         for partition in self._assigned:
-            place = self._places.get(partition)
-            if place is None:
+            tip = self._tips.get(partition)
+            if tip is None:
                 topic = self._metadata.topics.get(partition.topic)
                 if topic is None:
                     self._metadata.request_update()
                     continue
-                place = self._places[partition] = TopicIdPartition(topic.topic_id, partition)
-            leader = self._leaders.get(place)
+                tip = self._tips[partition] = TopicIdPartition(topic.topic_id, partition)
+            leader = self._leaders.get(tip)
             if leader is not None and self._node(leader[0]) is not None:
                 continue
             found = self._leader_in_metadata(partition)
             if found[0] == NO_NODE:
                 self._metadata.request_update()
-                self._leaders.pop(place, None)
+                self._leaders.pop(tip, None)
             else:
-                self._leaders[place] = found
+                self._leaders[tip] = found
 
     # Sending.
 
@@ -247,7 +247,7 @@ class ShareRequests(AsyncHeartbeats):
         """
         if not self._has_member_id:
             if self._is_closing:
-                self._told_on_close.complete(now_ms)
+                self._close_promise.complete(now_ms)
         elif not self._acknowledges(now_ms) and self._fetches_more:
             self._send_fetches(now_ms)
 
@@ -265,7 +265,7 @@ class ShareRequests(AsyncHeartbeats):
         for node_id in [each for each, one in self._node_requests.items() if one.prune()]:
             del self._node_requests[node_id]
         if not self._node_requests and self._is_closing:
-            self._told_on_close.complete(now_ms)
+            self._close_promise.complete(now_ms)
         return bool(self._node_requests) or self._is_closing
 
     def _maybe_send(self, request: AcknowledgeRequest | None, now_ms: int) -> bool:
@@ -276,15 +276,15 @@ class ShareRequests(AsyncHeartbeats):
             return False
         node_id, session = request.node_id, request.session
         if self._node(node_id) is None:
-            request.fail_unsendable(lambda place: self._unsendable(node_id, place), now_ms)
+            request.fail_unsendable(lambda tip: self._unsendable(node_id, tip), now_ms)
             return False
         if request.is_close:
             session.close()
-        for place, each in in_java_order(request.incomplete or request.to_send):
-            session.acknowledge(place, each)
+        for tip, each in in_java_order(request.incomplete or request.to_send):
+            session.acknowledge(tip, each)
         message = session.acknowledge_request()
         if message is None:
-            request.fail_unsendable(lambda place: self._unsendable(node_id, place), now_ms)
+            request.fail_unsendable(lambda tip: self._unsendable(node_id, tip), now_ms)
             return False
         request.is_processed = False
         request.taken_in_flight()
@@ -321,20 +321,20 @@ class ShareRequests(AsyncHeartbeats):
         """Add the assigned partitions to the sessions with their leaders; return those."""
         wanted: dict[int, ShareSession] = {}
         for partition in tuple(self._assigned):
-            place = self._places.get(partition)
-            leader = None if place is None else self._leaders.get(place)
-            if place is None or leader is None or leader[0] in self._busy:
+            tip = self._tips.get(partition)
+            leader = None if tip is None else self._leaders.get(tip)
+            if tip is None or leader is None or leader[0] in self._busy:
                 continue
             node_id = leader[0]
             session = self._sessions.get(node_id)
             if session is None:
                 session = self._sessions[node_id] = ShareSession(self._group_id, self._member_id)
             wanted[node_id] = session
-            unsent = self._to_send.get(node_id, {}).pop(place, None)
-            if unsent is not None and not self._may_acknowledge(session, node_id, place, unsent):
+            unsent = self._to_send.get(node_id, {}).pop(tip, None)
+            if unsent is not None and not self._may_acknowledge(session, node_id, tip, unsent):
                 unsent = None
-            session.add(place, unsent)
-            self._sent_places[place.topic_id, partition.partition] = place
+            session.add(tip, unsent)
+            self._sent_tips[tip.topic_id, partition.partition] = tip
             if self._is_limited and self._fetching_node == NO_NODE:
                 self._fetching_node = node_id
                 # The next fetch begins with other partitions (movePartitionToEnd).
@@ -354,23 +354,23 @@ class ShareRequests(AsyncHeartbeats):
         return 31 * (31 * hashed + rack) + _FALSE_HASH
 
     def _may_acknowledge(
-        self, session: ShareSession, node_id: int, place: TopicIdPartition, unsent: Acknowledgements
+        self, session: ShareSession, node_id: int, tip: TopicIdPartition, unsent: Acknowledgements
     ) -> bool:
         """Whether a session is not new, and takes these (maybeAddAcknowledgements)."""
         if session.is_new:
-            self._end_unsent(place, unsent, NETWORK)
+            self._end_unsent(tip, unsent, NETWORK)
         else:
-            self._in_flight.setdefault(node_id, {})[place] = unsent
+            self._in_flight.setdefault(node_id, {})[tip] = unsent
         return not session.is_new
 
     def _acknowledge_others(self, node_id: int, session: ShareSession) -> None:
         """Acknowledge partitions that are fetched no more (prepareRemainingSessionHandler...)."""
-        for place, unsent in in_java_order(self._to_send.get(node_id, {})):
-            if self._leaders.get(place, (NO_NODE, 0))[0] != node_id:
-                self._end_unsent(place, unsent, self._unsendable(node_id, place))
-            elif self._may_acknowledge(session, node_id, place, unsent):
-                session.acknowledge(place, unsent)
-                self._sent_places[place.topic_id, place.topic_partition.partition] = place
+        for tip, unsent in in_java_order(self._to_send.get(node_id, {})):
+            if self._leaders.get(tip, (NO_NODE, 0))[0] != node_id:
+                self._end_unsent(tip, unsent, self._unsendable(node_id, tip))
+            elif self._may_acknowledge(session, node_id, tip, unsent):
+                session.acknowledge(tip, unsent)
+                self._sent_tips[tip.topic_id, tip.topic_partition.partition] = tip
         self._to_send.get(node_id, {}).clear()
 
     def _may_close(self, node_id: int, session: ShareSession) -> bool:
@@ -382,24 +382,24 @@ class ShareRequests(AsyncHeartbeats):
         """Drop sessions with brokers that left (removeSessionHandlersForMissingNodes)."""
         for node_id in missing:
             if node_id not in self._busy:
-                for place, unsent in in_java_order(self._to_send.pop(node_id, {})):
-                    self._end_unsent(place, unsent, NETWORK)
+                for tip, unsent in in_java_order(self._to_send.pop(node_id, {})):
+                    self._end_unsent(tip, unsent, NETWORK)
                 self._sessions.pop(node_id, None)
 
 
-def _merge(outcomes: Outcomes, place: TopicIdPartition, more: Acknowledgements) -> None:
-    known = outcomes.get(place)
+def _merge(outcomes: Outcomes, tip: TopicIdPartition, more: Acknowledgements) -> None:
+    known = outcomes.get(tip)
     if known is None:
-        outcomes[place] = more
+        outcomes[tip] = more
     else:
         known.merge(more)
 
 
-def _by_node(given: ByPlace) -> dict[int, Outcomes]:
+def _by_node(acks: ByPlace) -> dict[int, Outcomes]:
     """Return acknowledgements by the broker that they are for."""
     found: dict[int, Outcomes] = {}
-    for place, (node_id, each) in given.items():
-        found.setdefault(node_id, {})[place] = each
+    for tip, (node_id, each) in acks.items():
+        found.setdefault(node_id, {})[tip] = each
     return found
 
 
@@ -407,5 +407,5 @@ def _without_session(
     by_node: Mapping[int, Outcomes],
 ) -> Iterable[tuple[int, TopicIdPartition, Acknowledgements]]:
     for node_id in java_hash_order(by_node, hash_of=integer_hash):
-        for place, each in in_java_order(by_node[node_id]):
-            yield node_id, place, each
+        for tip, each in in_java_order(by_node[node_id]):
+            yield node_id, tip, each

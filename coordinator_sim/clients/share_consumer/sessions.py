@@ -59,15 +59,15 @@ class ShareSession:
         """Whether the session has no partition."""
         return not self._partitions
 
-    def add(self, place: TopicIdPartition, acknowledgements: Acknowledgements | None) -> None:
+    def add(self, tip: TopicIdPartition, acknowledgements: Acknowledgements | None) -> None:
         """Fetch from a partition with the next ShareFetch (addPartitionToFetch)."""
-        self._next[place.topic_partition] = place
+        self._next[tip.topic_partition] = tip
         if acknowledgements is not None:
-            self.acknowledge(place, acknowledgements)
+            self.acknowledge(tip, acknowledgements)
 
-    def acknowledge(self, place: TopicIdPartition, acknowledgements: Acknowledgements) -> None:
+    def acknowledge(self, tip: TopicIdPartition, acknowledgements: Acknowledgements) -> None:
         """Acknowledge with the next request (addPartitionToAcknowledgeOnly)."""
-        self._acknowledgements[place] = acknowledgements
+        self._acknowledgements[tip] = acknowledgements
 
     def close(self) -> None:
         """Let the next request end the session (notifyClose)."""
@@ -87,9 +87,9 @@ class ShareSession:
         """
         added, removed = self._changed_partitions()
         batches, renews = self._take_batches()
-        for place in batches:
-            if self._partitions.get(place.topic_partition) != place and place not in removed:
-                removed.append(place)
+        for tip in batches:
+            if self._partitions.get(tip.topic_partition) != tip and tip not in removed:
+                removed.append(tip)
         self._next = {}
         if not (added or removed or batches or self.epoch == FINAL_EPOCH) and (
             may_skip or not self._partitions
@@ -136,10 +136,10 @@ class ShareSession:
             return None
         batches, renews = self._take_batches()
         topics: dict[bytes, list[share_acknowledge.AcknowledgePartition]] = {}
-        for place, each in in_java_order(batches):
+        for tip, each in in_java_order(batches):
             sent = tuple(share_acknowledge.AcknowledgementBatch(*batch) for batch in each)
-            number = place.topic_partition.partition
-            topics.setdefault(place.topic_id, []).append(
+            number = tip.topic_partition.partition
+            topics.setdefault(tip.topic_id, []).append(
                 share_acknowledge.AcknowledgePartition(number, sent)
             )
         return share_acknowledge.ShareAcknowledgeRequest(
@@ -156,8 +156,8 @@ class ShareSession:
     def _take_batches(self) -> tuple[Batches, bool]:
         """Take the acknowledgements off as batches; also whether one of them renews a lock."""
         taken, self._acknowledgements = self._acknowledgements, {}
-        batches = {place: list(each.batches()) for place, each in taken.items()}
-        found = {place: each for place, each in batches.items() if each}
+        batches = {tip: list(each.batches()) for tip, each in taken.items()}
+        found = {tip: each for tip, each in batches.items() if each}
         renews = any(AcknowledgeType.RENEW in b.types for each in found.values() for b in each)
         return found, renews
 

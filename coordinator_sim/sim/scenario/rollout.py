@@ -14,9 +14,9 @@ from coordinator_sim.sim.scenario.settings import int_setting
 from coordinator_sim.sim.scenario.topology import SETTLE_MS
 from coordinator_sim.sim.scenario.world import (
     ConnectGroupSpec,
-    ConsumerGroupSpec,
     GroupSpec,
     members_of,
+    with_members,
 )
 
 _SESSION_MS: Final = 45_000
@@ -119,11 +119,9 @@ def rolled_out(scenario: Scenario, group_id: str, plan: RolloutPlan, down_ms: in
 
 def _from_the_start(group: GroupSpec) -> GroupSpec:
     """The group with every member started when the run begins, if its own start was later."""
-    if isinstance(group, ConsumerGroupSpec):
-        consumers = tuple(msgspec.structs.replace(each, start_ms=0) for each in group.members)
-        return msgspec.structs.replace(group, members=consumers)
-    workers = tuple(msgspec.structs.replace(each, start_ms=0) for each in group.workers)
-    return msgspec.structs.replace(group, workers=workers)
+    return with_members(
+        group, [msgspec.structs.replace(each, start_ms=0) for each in members_of(group)]
+    )
 
 
 def _longest_wait_ms(group: GroupSpec) -> int:

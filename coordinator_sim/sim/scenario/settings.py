@@ -11,7 +11,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.clients.config import CLASSIC, CONSUMER, check_protocol_settings
+from coordinator_sim.clients.config import (
+    BATCH_OPTIMIZED,
+    CLASSIC,
+    CONSUMER,
+    RECORD_LIMIT,
+    SHARE_REFUSED,
+    check_protocol_settings,
+)
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.java_numbers import java_int
 
@@ -30,6 +37,8 @@ class Scope(Enum):
 
     BROKER = "broker"
     CONSUMER = "consumer"
+    SHARE = "share consumer"
+    SHARE_GROUP = "share group"
     CONNECT = "connect"
 
 
@@ -93,6 +102,25 @@ SETTINGS: Final[dict[Scope, dict[str, Setting]]] = {
         "group.protocol": ChoiceSetting((CLASSIC, CONSUMER)),
         "group.remote.assignor": ChoiceSetting(("uniform", "range")),
     },
+    Scope.SHARE: {
+        **{name: each for name, each in _COMMON_CLIENT.items() if name not in SHARE_REFUSED},
+        "max.poll.interval.ms": _POSITIVE,
+        "default.api.timeout.ms": IntSetting(),
+        "max.poll.records": _POSITIVE,
+        "fetch.max.wait.ms": IntSetting(),
+        "fetch.min.bytes": IntSetting(),
+        "fetch.max.bytes": IntSetting(),
+        "share.acquire.mode": ChoiceSetting((BATCH_OPTIMIZED, RECORD_LIMIT)),
+    },
+    Scope.SHARE_GROUP: {
+        "share.auto.offset.reset": ChoiceSetting(("earliest", "latest")),
+        "share.delivery.count.limit": IntSetting(low=2, high=10),
+        "share.heartbeat.interval.ms": IntSetting(low=5_000, high=15_000),
+        "share.isolation.level": ChoiceSetting(("read_uncommitted", "read_committed")),
+        "share.partition.max.record.locks": IntSetting(low=100, high=10_000),
+        "share.record.lock.duration.ms": IntSetting(low=15_000, high=60_000),
+        "share.session.timeout.ms": IntSetting(low=45_000, high=60_000),
+    },
     Scope.CONNECT: {
         **_COMMON_CLIENT,
         "rebalance.timeout.ms": _POSITIVE,
@@ -150,7 +178,7 @@ def check_settings(scope: Scope, settings: Mapping[str, str]) -> None:
         check_value(name, setting, value)
     if scope is Scope.CONSUMER:
         check_protocol_settings(settings)
-    if scope is not Scope.BROKER:
+    if "heartbeat.interval.ms" in SETTINGS[scope]:
         _check_heartbeat(scope, settings)
 
 

@@ -6,7 +6,6 @@ Every message names the value, the bound and the fix.
 import re
 from typing import Final
 
-import msgspec
 from msgspec import UNSET
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
@@ -518,8 +517,7 @@ def check_scenario(scenario: UncheckedScenario) -> None:
 def _alone(scenario: UncheckedScenario, name: str) -> world.GroupSpec:
     """The group of a member, without the others."""
     group, spec = scenario.group_of(name), scenario.members_by_name[name]
-    field = "members" if isinstance(group, world.ConsumerGroupSpec) else "workers"
-    return msgspec.structs.replace(group, **{field: (spec,)})
+    return world.with_members(group, (spec,))
 
 
 def _check_latency(name: str, latency: world.LatencyLaw) -> None:
@@ -584,6 +582,8 @@ def _check_group(scenario: UncheckedScenario, group: world.GroupSpec) -> None:
     match group:
         case world.ConsumerGroupSpec():
             _check_consumers(scenario, group)
+        case world.ShareGroupSpec():
+            _check_share_group(scenario, group)
         case world.ConnectGroupSpec():
             _check_connect(group)
             _check_internal_topics(group)
@@ -625,6 +625,32 @@ def _check_consumers(scenario: UncheckedScenario, group: world.ConsumerGroupSpec
             checks.known("topic", topic, topics)
     _check_new_members(scenario, group)
     _check_librdkafka(group)
+
+
+def _check_share_group(scenario: UncheckedScenario, group: world.ShareGroupSpec) -> None:
+    if not profile_named(scenario.profile).share_groups:
+        raise ScenarioError(
+            f"share group {group.group_id!r}: brokers of profile {scenario.profile!r} have none; "
+            "use profile 4.2 or a later one"
+        )
+    check_settings(Scope.SHARE_GROUP, group.group_settings)
+    for topic in group.topics:
+        checks.known("topic", topic, scenario.partitions_by_topic)
+    for member in group.members:
+        check_settings(Scope.SHARE, {**group.settings, **member.settings})
+        checks.within(
+            f"processing_ms of {member.name!r}", member.processing_ms, 0, checks.MAX_TIME_MS
+        )
+        if member.processing is not None:
+            check_processing(member.name, member.processing)
+        for name in member.fates.__struct_fields__:
+            every = getattr(member.fates, name)
+            checks.within(f"{name} of {member.name!r}", every, 0, checks.MAX_TIME_MS)
+        if member.acknowledges == "implicit" and member.fates != world.RecordFates():
+            raise ScenarioError(
+                f"fates of {member.name!r}: implicit acknowledgement accepts every record; use "
+                'acknowledges="explicit", or leave them out'
+            )
 
 
 def _check_new_members(scenario: UncheckedScenario, group: world.ConsumerGroupSpec) -> None:

@@ -104,21 +104,15 @@ def _with_later_starts(group: world.GroupSpec, put_off_ms: int) -> world.GroupSp
 
 def _with_starts(group: world.GroupSpec, start_of: Callable[[str, int], int]) -> world.GroupSpec:
     """Return the group with other starts for the members that start by themselves."""
-    if isinstance(group, world.ConsumerGroupSpec):
-        consumers = tuple(
+    return world.with_members(
+        group,
+        [
             member
             if member.start_ms is None
             else msgspec.structs.replace(member, start_ms=start_of(member.name, member.start_ms))
-            for member in group.members
-        )
-        return msgspec.structs.replace(group, members=consumers)
-    workers = tuple(
-        worker
-        if worker.start_ms is None
-        else msgspec.structs.replace(worker, start_ms=start_of(worker.name, worker.start_ms))
-        for worker in group.workers
+            for member in world.members_of(group)
+        ],
     )
-    return msgspec.structs.replace(group, workers=workers)
 
 
 def realised(scenario: Scenario, choices: Choices) -> Scenario:

@@ -3,8 +3,8 @@
 Plain data without behaviour. `happenings` has the changes over time.
 """
 
-from collections.abc import Mapping
-from typing import Final, Literal, overload
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -131,6 +131,64 @@ class ConsumerGroupSpec(
     pattern: str | None = None
 
 
+class RecordFates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an application makes of records, by their offsets; the first that applies counts.
+
+    Each is a number: records whose offset is a multiple of it are meant; 0 means none.
+
+    Args:
+        poison_every: The application fails on these: it releases them at each delivery.
+        reject_every: Rejected, and so not delivered again.
+        release_every: Released at their first delivery, accepted at a later one.
+        renew_every: Their lock is renewed once; they are accepted after that much more work.
+    """
+
+    poison_every: int = 0
+    reject_every: int = 0
+    release_every: int = 0
+    renew_every: int = 0
+
+
+class ShareConsumerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One share consumer process. Its name is its client id and is unique in the scenario.
+
+    Args:
+        start_ms: Start time; None for never by itself (see `StartMember`).
+        processing_ms: Application work between two polls, where `processing` is None.
+        processing: Duration of a poll's work; None takes `processing_ms` a poll.
+        acknowledges: `implicit` accepts what a poll returned with the next one; `explicit`
+            acknowledges each record by `fates`, and accepts all others.
+        commits: `poll` sends acknowledgements with the next poll, `sync` and `async` by a commit
+            after each poll's work, waiting or not.
+        settings: Client settings of this member alone, over the group's.
+    """
+
+    name: str
+    start_ms: int | None = 0
+    processing_ms: int = DEFAULT_PROCESSING_MS
+    processing: ProcessingLaw | None = None
+    acknowledges: Literal["implicit", "explicit"] = "implicit"
+    commits: Literal["poll", "sync", "async"] = "poll"
+    fates: RecordFates = RecordFates()
+    settings: dict[str, str] = {}
+
+
+class ShareGroupSpec(Struct, frozen=True, kw_only=True, tag="share", forbid_unknown_fields=True):
+    """A share group (KIP-932); it begins at the topics' beginning.
+
+    Args:
+        settings: Client settings by Kafka's names, for every member.
+        group_settings: Settings of the group by Kafka's names, such as
+            `share.record.lock.duration.ms`.
+    """
+
+    group_id: str
+    topics: tuple[str, ...]
+    members: tuple[ShareConsumerSpec, ...]
+    settings: dict[str, str] = {}
+    group_settings: dict[str, str] = {}
+
+
 class WorkerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One Connect worker process. Its name is its client id and is unique in the scenario.
 
@@ -250,62 +308,52 @@ class ConnectGroupSpec(
     work: dict[str, ConnectorWork] = {}
 
 
-GroupSpec = ConsumerGroupSpec | ConnectGroupSpec
-MemberSpec = ConsumerSpec | WorkerSpec
+GroupSpec = ConsumerGroupSpec | ConnectGroupSpec | ShareGroupSpec
+MemberSpec = ConsumerSpec | WorkerSpec | ShareConsumerSpec
+G = TypeVar("G", bound=GroupSpec)
 
 
 def members_of(group: GroupSpec) -> tuple[MemberSpec, ...]:
     """Return the consumers or workers of a group, in the order written."""
-    return group.members if isinstance(group, ConsumerGroupSpec) else group.workers
+    return group.workers if isinstance(group, ConnectGroupSpec) else group.members
+
+
+def with_members(group: GroupSpec, members: Iterable[MemberSpec]) -> GroupSpec:
+    """Return the group with other members of its kind."""
+    field = "workers" if isinstance(group, ConnectGroupSpec) else "members"
+    changed: GroupSpec = msgspec.structs.replace(group, **{field: tuple(members)})
+    return changed
 
 
 def names_read_by(group: GroupSpec) -> tuple[str, ...]:
     """Return the settings that a group's members may be given."""
-    if isinstance(group, ConsumerGroupSpec):
-        return (*SETTINGS[Scope.CONSUMER], STRATEGY)
-    return (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL)
+    match group:
+        case ConsumerGroupSpec():
+            return (*SETTINGS[Scope.CONSUMER], STRATEGY)
+        case ShareGroupSpec():
+            return tuple(SETTINGS[Scope.SHARE])
+        case ConnectGroupSpec():
+            return (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL)
 
 
-@overload
-def with_member_settings(
-    group: ConsumerGroupSpec, settings: Mapping[str, str]
-) -> ConsumerGroupSpec: ...
-
-
-@overload
-def with_member_settings(
-    group: ConnectGroupSpec, settings: Mapping[str, str]
-) -> ConnectGroupSpec: ...
-
-
-def with_member_settings(group: GroupSpec, settings: Mapping[str, str]) -> GroupSpec:
+def with_member_settings(group: G, settings: Mapping[str, str]) -> G:
     """Return the group with settings for all its members, replacing their own.
 
     `partition.assignment.strategy` (names separated by commas) and `connect.protocol` change the
-    group's fields. Settings of the other kind of group are ignored.
+    group's fields. Settings of the other kinds of group are ignored.
     """
     read = {name: value for name, value in settings.items() if name in names_read_by(group)}
-    if isinstance(group, ConsumerGroupSpec):
-        strategy = read.pop(STRATEGY, ",".join(group.assignors))
-        return msgspec.structs.replace(
-            group,
-            assignors=tuple(strategy.split(",")),
-            settings={**group.settings, **read},
-            members=tuple(
-                msgspec.structs.replace(member, settings=_without(member.settings, read))
-                for member in group.members
-            ),
-        )
-    protocol = read.pop(CONNECT_PROTOCOL, group.connect_protocol)
-    return msgspec.structs.replace(
-        group,
-        connect_protocol=protocol,
-        settings={**group.settings, **read},
-        workers=tuple(
-            msgspec.structs.replace(worker, settings=_without(worker.settings, read))
-            for worker in group.workers
-        ),
-    )
+    fields: dict[str, object] = {}
+    if isinstance(group, ConsumerGroupSpec) and STRATEGY in read:
+        fields["assignors"] = tuple(read.pop(STRATEGY).split(","))
+    if isinstance(group, ConnectGroupSpec) and CONNECT_PROTOCOL in read:
+        fields["connect_protocol"] = read.pop(CONNECT_PROTOCOL)
+    changed = msgspec.structs.replace(group, settings={**group.settings, **read}, **fields)
+    members = [
+        msgspec.structs.replace(member, settings=_without(member.settings, read))
+        for member in members_of(changed)
+    ]
+    return cast("G", with_members(changed, members))
 
 
 def with_new_configuration(
@@ -344,6 +392,8 @@ def describes_work(group: GroupSpec) -> bool:
     """Whether some member or task of the group has other than default work."""
     if isinstance(group, ConnectGroupSpec):
         return bool(group.work)
+    if isinstance(group, ShareGroupSpec):
+        return True
     return any(
         member.processing is not None or member.commits != CommitPolicy()
         for member in group.members
