@@ -7,7 +7,7 @@ Pure: a trace goes in, findings come out. A checker without evidence answers UNK
 from collections.abc import Sequence
 from typing import Final
 
-from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.story import story_line, widest_group
 from coordinator_sim_conformance.checkers.answers import ANSWERED_IN_TIME, IDS_ARE_ISSUED
 from coordinator_sim_conformance.checkers.contract import (
@@ -25,6 +25,11 @@ from coordinator_sim_conformance.checkers.log_replay import LOAD_BRINGS_BACK_WHA
 from coordinator_sim_conformance.checkers.offsets import LAST_COMMIT_WINS
 from coordinator_sim_conformance.checkers.ownership import ONE_OWNER
 from coordinator_sim_conformance.checkers.sessions import NO_HEALTHY_EVICTION
+from coordinator_sim_conformance.checkers.share_records import (
+    LOCKS_END,
+    RELEASED_COMES_AGAIN,
+    SETTLED_FOR_GOOD,
+)
 from coordinator_sim_conformance.checkers.slices import slice_of
 from coordinator_sim_conformance.checkers.static_members import ONE_MEMBER_PER_INSTANCE
 
@@ -40,7 +45,9 @@ CHECKERS: Final = (
     LOAD_BRINGS_BACK_WHAT_WAS_STORED,
     ONE_MEMBER_PER_INSTANCE,
 )
-"""Every checker, by invariant I1 to I10."""
+"""Every checker of any group, by invariant I1 to I10."""
+SHARE_CHECKERS: Final = (SETTLED_FOR_GOOD, RELEASED_COMES_AGAIN, LOCKS_END)
+"""Checkers of the records of share groups, I11 to I13."""
 
 
 def check_all(events: Sequence[TraceEvent], known: Circumstances = NOTHING_KNOWN) -> Report:
@@ -51,11 +58,11 @@ def check_all(events: Sequence[TraceEvent], known: Circumstances = NOTHING_KNOWN
         known: Facts beside the events, such as the settings of a simulated run.
 
     Returns:
-        One result an invariant, I1 to I10.
+        One result an invariant, I1 to I10; of a trace with records of share groups, I1 to I13.
     """
     history = History(events, known)
     results: list[CheckResult] = []
-    for checker in CHECKERS:
+    for checker in _checkers_of(events):
         findings = checker.judge(history)
         results.append(
             CheckResult(
@@ -68,6 +75,11 @@ def check_all(events: Sequence[TraceEvent], known: Circumstances = NOTHING_KNOWN
             )
         )
     return Report(tuple(results))
+
+
+def _checkers_of(events: Sequence[TraceEvent]) -> tuple[Checker, ...]:
+    shares = any(event.event is Event.RECORDS_DELIVERED for event in events)
+    return CHECKERS + SHARE_CHECKERS if shares else CHECKERS
 
 
 SLICE_LINES: Final = 20
@@ -84,7 +96,9 @@ def slice_lines(
         violation: One of the report on that trace.
         known: Facts that `check_all` was given.
     """
-    checker = next(each for each in CHECKERS if each.invariant == violation.invariant)
+    checker = next(
+        each for each in CHECKERS + SHARE_CHECKERS if each.invariant == violation.invariant
+    )
     found = slice_of(checker, events, violation, known)
     shown = found[:SLICE_LINES]
     width = widest_group(shown)
@@ -95,6 +109,7 @@ def slice_lines(
 
 __all__ = [
     "CHECKERS",
+    "SHARE_CHECKERS",
     "CheckResult",
     "Checker",
     "Circumstances",

@@ -30,6 +30,7 @@ from coordinator_sim.sim.scenario import (
 from coordinator_sim.trace.digest import digest_of
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
+from coordinator_sim_conformance.checkers import check_all
 
 ONE = (ShareConsumerSpec(name="a"),)
 TWO = (*ONE, ShareConsumerSpec(name="b"))
@@ -57,9 +58,11 @@ def world(
 
 
 def played(scenario: Scenario) -> list[TraceEvent]:
-    """The trace of a run."""
+    """The trace of a run, in which no invariant is broken."""
     recorder = MemoryRecorder()
     run_scenario(scenario, recorder=recorder)
+    report = check_all(recorder.events)
+    assert report.violations == ()
     return recorder.events
 
 
