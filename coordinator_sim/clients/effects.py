@@ -6,9 +6,10 @@ Every verb of a port returns a tuple of effects, to be carried out in order.
 from enum import Enum, unique
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.clients.config import OffsetReset
-from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
+from coordinator_sim.kafka.resources import ConnectorTaskId, StreamsTaskId, TopicPartition
 from coordinator_sim.messages.requests import Request
 
 COORDINATOR_NODE_OFFSET = 2_147_483_647
@@ -50,11 +51,43 @@ class CallbackKind(Enum):
     POLL_TIMEOUT = "POLL_TIMEOUT"
 
 
+class StreamsTasks(Struct, frozen=True, kw_only=True):
+    """Tasks of a stream thread, each kind in order.
+
+    Args:
+        active: Tasks that process.
+        standby: Copies of the state of other threads' tasks.
+        warmup: Copies that are to become active.
+        is_group_ready: Whether topics and assignment of the group are as they are to be.
+    """
+
+    active: tuple[StreamsTaskId, ...] = ()
+    standby: tuple[StreamsTaskId, ...] = ()
+    warmup: tuple[StreamsTaskId, ...] = ()
+    is_group_ready: bool = False
+
+    @property
+    def all_tasks(self) -> tuple[StreamsTaskId, ...]:
+        """Tasks of every kind."""
+        return (*self.active, *self.standby, *self.warmup)
+
+    def with_readiness(self, *, is_ready: bool) -> "StreamsTasks":
+        """Return the same tasks of a group that is ready, or is not."""
+        return replace(self, is_group_ready=is_ready)
+
+    def deduplicated(self) -> "StreamsTasks":
+        """Return each task once: active before standby, standby before warm-up."""
+        standby = tuple(each for each in self.standby if each not in self.active)
+        taken = (*self.active, *standby)
+        warmup = tuple(each for each in self.warmup if each not in taken)
+        return replace(self, standby=standby, warmup=warmup)
+
+
 class RunCallback(Struct, frozen=True, kw_only=True):
     """Run an application callback, then report `callback_completed(token, ...)`.
 
     The application's thread is busy until then; heartbeats go on. `partitions` for consumers;
-    `connectors` and `tasks` for Connect.
+    `connectors` and `tasks` for Connect; `streams` for stream threads, whose partitions follow.
     """
 
     token: int
@@ -62,6 +95,7 @@ class RunCallback(Struct, frozen=True, kw_only=True):
     partitions: tuple[TopicPartition, ...] = ()
     connectors: tuple[str, ...] = ()
     tasks: tuple[ConnectorTaskId, ...] = ()
+    streams: StreamsTasks | None = None
 
 
 class ResetPositions(Struct, frozen=True, kw_only=True):

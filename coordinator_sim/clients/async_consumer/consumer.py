@@ -26,6 +26,7 @@ from coordinator_sim.clients.effects import (
     CommitCompleted,
     Effects,
     RunCallback,
+    StreamsTasks,
 )
 from coordinator_sim.clients.exceptions import ILLEGAL_STATE, TIMEOUT
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
@@ -193,18 +194,21 @@ class AsyncConsumer(ConsumerMembership):
             event.outcome.complete(now_ms, error)
             self._drain(now_ms)
 
-        self._run_callback(event.kind, event.partitions, completed)
+        self._run_callback(event.kind, event.partitions, completed, event.streams)
 
     def _run_callback(
         self,
         kind: CallbackKind,
         partitions: tuple[TopicPartition, ...],
         then: Callable[[int], None],
+        streams: StreamsTasks | None = None,
     ) -> None:
         self._callback = PendingCallback(kind, partitions, then)
         self._callback_token = token = self._next_token
         self._next_token += 1
-        self._out.append(RunCallback(token=token, kind=kind, partitions=partitions))
+        self._out.append(
+            RunCallback(token=token, kind=kind, partitions=partitions, streams=streams)
+        )
 
     def _end_pass(self, now_ms: int) -> None:
         if self._call is not AppCall.POLL:

@@ -11,7 +11,7 @@ from typing import Unpack
 
 from msgspec import Struct
 
-from coordinator_sim.clients.async_consumer.heartbeats import Step
+from coordinator_sim.clients.async_consumer.heartbeats import HeartbeatRequest, Step
 from coordinator_sim.clients.async_consumer.membership import AppEvent
 from coordinator_sim.clients.async_consumer.positions import AsyncPositions
 from coordinator_sim.clients.async_consumer.promise import Promise
@@ -126,7 +126,7 @@ class ConsumerMembership(AsyncPositions):
         super().__init__(config, **setup)
         self._sent_fields = SentFields()
 
-    def _heartbeat_request(self) -> ConsumerGroupHeartbeatRequest:
+    def _heartbeat_request(self) -> HeartbeatRequest:
         config = self._config
         return self._sent_fields.request(
             Membership(

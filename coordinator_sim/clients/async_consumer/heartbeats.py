@@ -18,6 +18,7 @@ from coordinator_sim.clients.async_consumer.request_states import HeartbeatState
 from coordinator_sim.clients.async_consumer.states import (
     BEATS_AT_ONCE,
     NO_EPOCH,
+    NO_TASKS,
     OUT_OF_GROUP,
     TAKES_ASSIGNMENT,
     LocalAssignment,
@@ -26,7 +27,7 @@ from coordinator_sim.clients.async_consumer.states import (
 )
 from coordinator_sim.clients.background_requests import MemberSetup
 from coordinator_sim.clients.config import ConsumerConfig
-from coordinator_sim.clients.effects import CallbackKind
+from coordinator_sim.clients.effects import CallbackKind, StreamsTasks
 from coordinator_sim.clients.exceptions import KAFKA, RETRIABLE, exception_name
 from coordinator_sim.clients.network import FOREVER, RequestKind
 from coordinator_sim.clients.port_core import AppCall
@@ -40,8 +41,17 @@ from coordinator_sim.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
+from coordinator_sim.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
 
-HeartbeatResponse = ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse
+HeartbeatRequest = (
+    ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest | StreamsGroupHeartbeatRequest
+)
+HeartbeatResponse = (
+    ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse | StreamsGroupHeartbeatResponse
+)
 
 
 class Step(NamedTuple):
@@ -82,9 +92,9 @@ class AsyncHeartbeats(AsyncMembership):
         self._has_left = False
         self._poll_deadline_ms = FOREVER
 
-    def _take_assignment(self, partitions: PartitionsById) -> None:
+    def _take_assignment(self, partitions: PartitionsById, tasks: StreamsTasks = NO_TASKS) -> None:
         """Adopt a target, to be reconciled later (processAssignmentReceived)."""
-        target = self._target.changed_to(partitions)
+        target = self._target.changed_to(partitions, tasks)
         if target is not None:
             self._target = target
         if self._current != self._target:
@@ -308,25 +318,33 @@ class AsyncHeartbeats(AsyncMembership):
 
     def _heartbeat_accepted(self, response: HeartbeatResponse, now_ms: int) -> None:
         """Adopt epoch and assignment (AbstractMembershipManager.onHeartbeatSuccess)."""
-        state = self._member_state
-        if state is MemberState.LEAVING:
+        if not self._is_accepted_as_member(response.member_epoch, now_ms):
             return
-        has_left = response.member_epoch < 0
-        if state is MemberState.UNSUBSCRIBED and has_left and self._left(now_ms):
+        if isinstance(response, StreamsGroupHeartbeatResponse) or response.assignment is None:
             return
-        if state in OUT_OF_GROUP:
-            return
-        if has_left:
-            self._left(now_ms)
-            return
-        self._take_epoch(response.member_epoch)
-        if response.assignment is not None and state in TAKES_ASSIGNMENT:
+        if self._member_state in TAKES_ASSIGNMENT:
             self._take_assignment(
                 {
                     each.topic_id: tuple(sorted(each.partitions))
                     for each in response.assignment.topic_partitions
                 }
             )
+
+    def _is_accepted_as_member(self, epoch: int, now_ms: int) -> bool:
+        """Adopt the epoch of an answer, or end the leave; whether it was taken as a member's."""
+        state = self._member_state
+        if state is MemberState.LEAVING:
+            return False
+        has_left = epoch < 0
+        if state is MemberState.UNSUBSCRIBED and has_left and self._left(now_ms):
+            return False
+        if state in OUT_OF_GROUP:
+            return False
+        if has_left:
+            self._left(now_ms)
+            return False
+        self._take_epoch(epoch)
+        return True
 
     def _heartbeat_refused(self, error: ErrorCode, now_ms: int) -> None:
         """Handle an error (onErrorResponse, handleSpecificExceptionInResponse)."""
@@ -343,8 +361,7 @@ class AsyncHeartbeats(AsyncMembership):
             case fenced if fenced in _FENCES:
                 self._fence(now_ms)
                 self._beat.reset()
-            case ErrorCode.GROUP_ID_NOT_FOUND if self._member_state is MemberState.UNSUBSCRIBED:
-                # It never joined, so it has left.
+            case _ if self._ends_leave(error):
                 pass
             case _:
                 # GROUP_AUTHORIZATION_FAILED, INVALID_REQUEST, GROUP_MAX_SIZE_REACHED,
@@ -352,6 +369,11 @@ class AsyncHeartbeats(AsyncMembership):
                 # UNRELEASED_INSTANCE_ID, FENCED_INSTANCE_ID, and whatever is not expected.
                 self._fail_for_good(exception_name(error), now_ms)
         self._heartbeat_failed(now_ms)
+
+    def _ends_leave(self, error: ErrorCode) -> bool:
+        """Whether an error says that a member that has left never joined."""
+        is_out = self._member_state is MemberState.UNSUBSCRIBED
+        return is_out and error is ErrorCode.GROUP_ID_NOT_FOUND
 
     def _heartbeat_lost(self, error: str, now_ms: int) -> None:
         """Handle a heartbeat that is not answered (AbstractHeartbeatRequestManager.onFailure)."""
@@ -391,7 +413,7 @@ class AsyncHeartbeats(AsyncMembership):
     # What differs from one type of group to another.
 
     @abstractmethod
-    def _heartbeat_request(self) -> ConsumerGroupHeartbeatRequest | ShareGroupHeartbeatRequest:
+    def _heartbeat_request(self) -> HeartbeatRequest:
         """Return the next heartbeat, and remember what it tells (buildHeartbeatRequest)."""
 
     @abstractmethod

@@ -14,7 +14,7 @@ from coordinator_sim.clients.async_consumer.discovery import AsyncDiscovery
 from coordinator_sim.clients.async_consumer.promise import Promise, kept
 from coordinator_sim.clients.background_requests import ConsumerSetup
 from coordinator_sim.clients.config import ConsumerConfig
-from coordinator_sim.clients.effects import CallbackKind, RunCallback
+from coordinator_sim.clients.effects import CallbackKind, RunCallback, StreamsTasks
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.resources import TopicPartition
@@ -34,6 +34,7 @@ class AppEvent(NamedTuple):
         partitions: Partitions that the callback is given.
         assignment: All partitions to own from now on; None where the callback assigns nothing.
         outcome: Its end.
+        streams: Tasks of a stream thread; None for consumers.
     """
 
     outcome: Promise
@@ -41,6 +42,7 @@ class AppEvent(NamedTuple):
     kind: CallbackKind = CallbackKind.PARTITIONS_ASSIGNED
     partitions: tuple[TopicPartition, ...] = ()
     assignment: tuple[TopicPartition, ...] | None = None
+    streams: StreamsTasks | None = None
 
 
 class AsyncMembership(AsyncDiscovery):

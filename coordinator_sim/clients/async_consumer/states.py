@@ -9,6 +9,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.clients.effects import StreamsTasks
+
+NO_TASKS: Final = StreamsTasks()
 PartitionsById = dict[bytes, tuple[int, ...]]
 """Topic id -> numbers of its partitions, ascending."""
 
@@ -72,16 +75,20 @@ class LocalAssignment(Struct, frozen=True):
     Args:
         epoch: Grows by one with every change of the target; -1 for no assignment.
         partitions: The partitions.
+        tasks: The tasks of a member of a streams group, which has no partitions here.
     """
 
     epoch: int
     partitions: PartitionsById
+    tasks: StreamsTasks = NO_TASKS
 
-    def changed_to(self, partitions: PartitionsById) -> "LocalAssignment | None":
-        """Return the assignment that follows; None if these partitions are assigned already."""
-        if self.epoch != NO_EPOCH and partitions == self.partitions:
+    def changed_to(
+        self, partitions: PartitionsById, tasks: StreamsTasks
+    ) -> "LocalAssignment | None":
+        """Return the assignment that follows; None if the same is assigned already."""
+        if self.epoch != NO_EPOCH and partitions == self.partitions and tasks == self.tasks:
             return None
-        return LocalAssignment(self.epoch + 1, partitions)
+        return LocalAssignment(self.epoch + 1, partitions, tasks)
 
 
 NO_EPOCH: Final = -1

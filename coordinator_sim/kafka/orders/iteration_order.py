@@ -61,25 +61,26 @@ def java_filled_capacity(size: int) -> int:
     return 1 << (size * 4 // 3).bit_length()
 
 
-def _wrap(value: int) -> int:
+def wrapped(value: int) -> int:
+    """The value as a signed 32-bit int, as Java keeps it."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def topic_partition_hash(key: TopicPartition) -> int:
     """The signed 32-bit hash of a topic-partition. Source: TopicPartition.hashCode."""
-    return _wrap(31 * (31 + key.partition) + java_string_hash(key.topic))
+    return wrapped(31 * (31 + key.partition) + java_string_hash(key.topic))
 
 
 def connector_task_hash(key: ConnectorTaskId) -> int:
     """The signed 32-bit hash of a Connect task. Source: ConnectorTaskId.hashCode."""
-    return _wrap(31 * java_string_hash(key.connector) + key.task)
+    return wrapped(31 * java_string_hash(key.connector) + key.task)
 
 
 def uuid_hash(key: bytes) -> int:
     """The signed 32-bit hash of a topic id of 16 big-endian bytes. Source: Uuid.hashCode."""
     mixed = int.from_bytes(key[:8], "big") ^ int.from_bytes(key[8:], "big")
-    return _wrap((mixed >> 32) ^ mixed)
+    return wrapped((mixed >> 32) ^ mixed)
 
 
 def integer_hash(key: int) -> int:
@@ -89,7 +90,7 @@ def integer_hash(key: int) -> int:
 
 def long_hash(key: int) -> int:
     """The signed 32-bit hash of a boxed long. Source: java.lang.Long.hashCode."""
-    return _wrap((key & 0xFFFFFFFFFFFFFFFF) >> 32 ^ key)
+    return wrapped((key & 0xFFFFFFFFFFFFFFFF) >> 32 ^ key)
 
 
 # UNSPECIFIED: a bucket of eight or more keys becomes a tree in Java, whose order we do not follow.
@@ -203,7 +204,7 @@ def scala_map_order(
 def scala_place(hashed: int, capacity: int) -> tuple[int, int]:
     """Sorts the keys of a mutable.HashMap of 2.13: by bucket, then by stored hash."""
     unsigned = hashed & 0xFFFFFFFF
-    improved = _wrap(unsigned ^ (unsigned >> 16))
+    improved = wrapped(unsigned ^ (unsigned >> 16))
     return improved & (capacity - 1), improved
 
 
