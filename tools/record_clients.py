@@ -3,11 +3,13 @@
     python -m tools.record_clients librdkafka --out tests/unit/clients/recorded [SITUATION...]
     python -m tools.record_clients franz-go --out tests/unit/clients/recorded [SITUATION...]
     python -m tools.record_clients librdkafka-consumer --out tests/unit/clients/recorded
+    python -m tools.record_clients streams --out tests/unit/clients/recorded
 
     python -m tools.record_clients java-share --out tests/unit/clients/recorded
 
-`librdkafka-consumer` is librdkafka with `group.protocol=consumer`, in situations of its own.
-`java-share` is the share consumer of Kafka's Java clients.
+`librdkafka-consumer` is librdkafka with `group.protocol=consumer`, `java-share` the share consumer
+of Kafka's Java clients, `streams` Kafka Streams with `group.protocol=streams`; they have situations
+of their own.
 
 Needs Java and Maven for the broker; confluent-kafka, or Go for `tools/franz_go`. One file a
 situation, `CLIENT-SITUATION.jsonl`, in the form of `record_proxy`.
@@ -34,11 +36,14 @@ from coordinator_sim_conformance.real_kafka.kafka import (
     jars_of,
     java_command,
 )
+from coordinator_sim_conformance.real_kafka.streams import member_command
 from tools.new_consumer_situations import OTHER_TOPIC
 from tools.new_consumer_situations import SITUATIONS as NEW_CONSUMER_SITUATIONS
 from tools.record_proxy import GROUP_APIS, Fault, RecordingProxy
 from tools.recording_stage import BROKER, HERE, HOST, TOPIC, Stage
 from tools.share_situations import SITUATIONS as SHARE_SITUATIONS
+from tools.streams_situations import BROKER_SETTINGS as STREAMS_BROKER_SETTINGS
+from tools.streams_situations import SITUATIONS as STREAMS_SITUATIONS
 
 PARTITION_COUNT: Final = 4
 RECORD_COUNT: Final = 5
@@ -68,6 +73,7 @@ _BROKER_SETTINGS: Final = {
     "group.share.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "group.share.min.heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
     "group.share.heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
+    **STREAMS_BROKER_SETTINGS,
 }
 _END_TIMEOUT_S: Final = 15
 
@@ -206,8 +212,19 @@ def join_refused(stage: Stage) -> None:
 Situation = Callable[[Stage], None]
 NEW_CONSUMER: Final = "librdkafka-consumer"
 SHARE: Final = "java-share"
-CLIENTS: Final = ("librdkafka", "franz-go", NEW_CONSUMER, SHARE)
-SHARE_APIS: Final = {ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
+STREAMS: Final = "streams"
+CLIENTS: Final = ("librdkafka", "franz-go", NEW_CONSUMER, SHARE, STREAMS)
+_APIS_OF: Final = {
+    SHARE: GROUP_APIS
+    | {
+        ApiKey.METADATA,
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+    },
+    STREAMS: frozenset({ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.FIND_COORDINATOR}),
+}
+"""Threads of Kafka Streams, not their membership, decide on commits and positions."""
 
 
 def _by_name(*situations: Situation) -> dict[str, Situation]:
@@ -231,10 +248,12 @@ SITUATIONS: Final = _by_name(
 _SITUATIONS_OF: Final = {
     NEW_CONSUMER: _by_name(*NEW_CONSUMER_SITUATIONS),
     SHARE: _by_name(*SHARE_SITUATIONS),
+    STREAMS: _by_name(*STREAMS_SITUATIONS),
 }
 _SETTINGS_OF: Final = {
     NEW_CONSUMER: _NEW_CONSUMER_SETTINGS,
     SHARE: {"max.poll.interval.ms": str(MAX_POLL_INTERVAL_MS), "enable.metrics.push": "false"},
+    STREAMS: {},
 }
 
 
@@ -271,6 +290,8 @@ def program_of(client: str, directory: Path) -> list[str]:
         place = command.index("-cp") + 1
         command[place] = f"{command[place]}:{directory}"
         return command
+    if client == STREAMS:
+        return member_command(BROKER_VERSION, directory)
     raise ConfigError(f"client {client!r}: must be one of {', '.join(CLIENTS)}")
 
 
@@ -279,6 +300,7 @@ def record(client: str, names: list[str], out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     situations = situations_of(client)
     settings = _SETTINGS_OF.get(client, _CLIENT_SETTINGS)
+    apis = _APIS_OF.get(client, GROUP_APIS | {ApiKey.METADATA})
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         command = program_of(client, directory)
@@ -290,7 +312,6 @@ def record(client: str, names: list[str], out: Path) -> None:
             _create_topics(f"{HOST}:{port}")
         for name in names:
             with (out / f"{client}-{name}.jsonl").open("w", encoding="utf-8") as lines:
-                apis = GROUP_APIS | {ApiKey.METADATA} | (SHARE_APIS if client == SHARE else set())
                 proxy = RecordingProxy((HOST, port), upstream, lines, apis=apis, step=name)
                 with proxy.running():
                     stage = Stage(command, broker, proxy, port, settings)

@@ -55,3 +55,17 @@ def streams_story(version: str, bootstrap: str) -> list[str]:
     if done.returncode:
         raise DataError(f"StreamsGroupClient: {(done.stdout + done.stderr).strip()[-2000:]}")
     return done.stdout.splitlines()
+
+
+def member_command(version: str, directory: Path) -> list[str]:
+    """Return the command line of StreamsMember.java, compiled into a directory, without arguments.
+
+    Raises:
+        MissingDependencyError: Maven is missing, or cannot resolve the jars.
+    """
+    classes = f"{streams_jars(version)}{os.sep}*"
+    source = str(HERE / "StreamsMember.java")
+    command = ["javac", "-cp", classes, "-d", str(directory), source]
+    subprocess.run(command, check=True)  # noqa: S603 - our own command line
+    path = f"{directory}{os.pathsep}{classes}"
+    return ["java", *JVM, _QUIET, "-cp", path, "StreamsMember"]

@@ -44,6 +44,7 @@ COMPARED: Final = (
     ApiKey.SHARE_ACKNOWLEDGE,
 )
 """APIs whose requests must equal the recorded ones."""
+_READ: Final = (*COMPARED, ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.FIND_COORDINATOR)
 _TOGETHER_MS: Final = 20
 _GIVEN_UP_MS: Final = 400
 """Age of an unanswered request on a broken connection from which on the client itself broke it."""
@@ -185,7 +186,7 @@ def _exchanges(lines: Sequence[Line]) -> Iterator[Exchange]:
         if line["dir"] == "resp"
     }
     for line in lines:
-        if line["dir"] != "req" or line["api_key"] not in (*COMPARED, ApiKey.FIND_COORDINATOR):
+        if line["dir"] != "req" or line["api_key"] not in _READ:
             continue
         api = ApiKey(line["api_key"])
         _, request = decode_request(bytes.fromhex(line["frame"]))

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import ClassVar, Final, Protocol
+from typing import Final, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -43,9 +43,16 @@ from coordinator_sim.messages.metadata import (
     MetadataResponseTopic,
 )
 from coordinator_sim.messages.offset_commit import OffsetCommitRequest
-from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
+from coordinator_sim.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
 from coordinator_sim.messages.requests import Request, Response
 from coordinator_sim.messages.schema import ZERO_UUID
+from coordinator_sim.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from coordinator_sim_conformance.recorded.recording import (
     COMPARED,
     NODE,
@@ -58,6 +65,7 @@ from coordinator_sim_conformance.recorded.recording import (
 TOLERANCE_MS: Final = 75
 """Allowed difference of instants: a busy machine's clock, far below any interval or backoff."""
 _ROUND_TRIP_MS: Final = 1
+_POLL_MS: Final = 100
 
 
 class RecordedPort(ClientPort, Protocol):
@@ -93,6 +101,10 @@ class Difference(Struct, frozen=True):
     what: str
 
 
+def _ignore(note: str) -> None:
+    """Drop a note."""
+
+
 class Rehearsal:
     """Plays one recording with a port.
 
@@ -100,14 +112,24 @@ class Rehearsal:
         recording: Behaviour of the real client.
         port: Port to compare, not started yet.
         tolerance_ms: Allowed difference of instants; more where backoffs with jitter add up.
+        compared: APIs whose requests must equal the recorded ones.
+        poll_ms: Timeout of the application's polls.
+        on_note: Takes the notes that are not about a consumer.
     """
 
-    POLL_MS: ClassVar[int] = 100
-    """Timeout of the application's polls."""
-
     def __init__(
-        self, recording: Recording, port: RecordedPort, *, tolerance_ms: int = TOLERANCE_MS
+        self,
+        recording: Recording,
+        port: RecordedPort,
+        *,
+        tolerance_ms: int = TOLERANCE_MS,
+        compared: Sequence[ApiKey] = COMPARED,
+        poll_ms: int = _POLL_MS,
+        on_note: Callable[[str], None] = _ignore,
     ) -> None:
+        self._compared = compared
+        self._poll_ms = poll_ms
+        self._on_note = on_note
         self._tolerance_ms = tolerance_ms
         self._recording = recording
         self._port = port
@@ -115,7 +137,7 @@ class Rehearsal:
         self._events: list[tuple[int, int, Callable[[int], Effects]]] = []
         self._expected = {
             api: [e for e in recording.exchanges if e.api is api]
-            for api in (*COMPARED, ApiKey.FIND_COORDINATOR)
+            for api in (*compared, ApiKey.FIND_COORDINATOR)
         }
         self._met = dict.fromkeys(self._expected, 0)
         self._is_busy = False
@@ -134,7 +156,7 @@ class Rehearsal:
     @property
     def compared_count(self) -> int:
         """Number of requests found in the recording."""
-        return sum(self._met[api] for api in COMPARED)
+        return sum(self._met[api] for api in self._compared)
 
     def play(self) -> list[Difference]:
         """Drive the port to the end of the recording; return differences in order of time."""
@@ -147,7 +169,7 @@ class Rehearsal:
                 self._at(at_ms, partial(self._broken, node_id))
         while not self._is_closed and self._step():
             pass
-        for api in COMPARED:
+        for api in self._compared:
             for missing in self._expected[api][self._met[api] :]:
                 if missing.at_ms <= recording.ended_at_ms - self._tolerance_ms:
                     self._differ(missing.at_ms, f"{api.name} is missing")
@@ -180,7 +202,7 @@ class Rehearsal:
     def _note_action(self, note: str) -> Callable[[int], Effects]:
         match note.split():
             case ["subscribe"]:
-                return lambda now_ms: self._port.poll(now_ms, self.POLL_MS)
+                return lambda now_ms: self._port.poll(now_ms, self._poll_ms)
             case ["position", partition, offset, *topic]:
                 where = TopicPartition(topic[0] if topic else TOPIC, int(partition))
                 return lambda _: self._consumed(where, int(offset))
@@ -192,10 +214,16 @@ class Rehearsal:
                 return self._busy
             case ["polling"]:
                 return self._polling
-            case ["closing"]:
+            case ["closing", *_]:
+                self._on_note(note)
                 return self._close
             case _:
-                return lambda _: ()
+                return partial(self._noted, note)
+
+    def _noted(self, note: str, now_ms: int) -> Effects:
+        del now_ms
+        self._on_note(note)
+        return ()
 
     def _consumed(self, partition: TopicPartition, offset: int) -> Effects:
         self._port.advance_position(partition, offset)
@@ -212,7 +240,7 @@ class Rehearsal:
 
     def _polling(self, now_ms: int) -> Effects:
         self._is_busy = False
-        return self._port.poll(now_ms, self.POLL_MS)
+        return self._port.poll(now_ms, self._poll_ms)
 
     def _close(self, now_ms: int) -> Effects:
         self._is_closing = True
@@ -221,7 +249,7 @@ class Rehearsal:
     def _poll_again(self, now_ms: int) -> Effects:
         if self._is_busy or self._is_closing:
             return ()
-        return self._port.poll(now_ms, self.POLL_MS)
+        return self._port.poll(now_ms, self._poll_ms)
 
     def _returned_ms(self) -> int:
         """Return when the application's callback ends: as recorded, or at once if nothing is.
@@ -287,12 +315,15 @@ class Rehearsal:
         self._at(at_ms + _ROUND_TRIP_MS, lambda ms: self._port.on_connected(node_id, ms))
 
     def _sent(self, correlation_id: int, request: Request) -> None:
+        api = request.api_key
         if isinstance(request, MetadataRequest):
             answer = _cluster(request, self._recording.topics, self._now_ms + self._tolerance_ms)
             self._answer(self._now_ms + _ROUND_TRIP_MS, correlation_id, answer)
         elif isinstance(request, FindCoordinatorRequest):
             self._answer(self._found_ms(), correlation_id, _coordinator(request))
-        else:
+        elif isinstance(request, OffsetFetchRequest) and api not in self._compared:
+            self._answer(self._now_ms + _ROUND_TRIP_MS, correlation_id, _committed(request))
+        elif api in self._compared:
             self._compare(correlation_id, request)
 
     def _found_ms(self) -> int:
@@ -334,6 +365,29 @@ class Rehearsal:
 
     def _differ(self, at_ms: int, what: str) -> None:
         self.differences.append(Difference(at_ms, what))
+
+
+def _committed(request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """Return 0 as the offset of every partition that is asked for."""
+    return OffsetFetchResponse(
+        groups=tuple(
+            OffsetFetchResponseGroup(
+                group_id=group.group_id,
+                topics=tuple(
+                    OffsetFetchResponseTopics(
+                        topic.name,
+                        topic.topic_id,
+                        tuple(
+                            OffsetFetchResponsePartitions(number, 0)
+                            for number in topic.partition_indexes
+                        ),
+                    )
+                    for topic in group.topics or ()
+                ),
+            )
+            for group in request.groups
+        )
+    )
 
 
 def _coordinator(request: FindCoordinatorRequest) -> FindCoordinatorResponse:
@@ -406,6 +460,8 @@ def _with_ids(request: Request, ids: dict[str, bytes]) -> Request:
 
 def _plain(request: Request) -> Request:
     """Return a commit without leader epochs and with sorted partitions: ports have no records."""
+    if isinstance(request, StreamsGroupHeartbeatRequest):
+        return _in_order(request)
     if not isinstance(request, OffsetCommitRequest):
         return request
     topics = tuple(
@@ -419,6 +475,20 @@ def _plain(request: Request) -> Request:
         for topic in request.topics
     )
     return msgspec.structs.replace(request, topics=topics)
+
+
+def _in_order(request: StreamsGroupHeartbeatRequest) -> StreamsGroupHeartbeatRequest:
+    """Return a heartbeat whose partitions ascend: Java's order differs from run to run."""
+    roles = ("active_tasks", "standby_tasks", "warmup_tasks")
+    ordered = {
+        role: tuple(
+            msgspec.structs.replace(each, partitions=tuple(sorted(each.partitions)))
+            for each in getattr(request, role)
+        )
+        for role in roles
+        if getattr(request, role) is not None
+    }
+    return msgspec.structs.replace(request, **ordered)
 
 
 def _named(response: Response) -> Response:

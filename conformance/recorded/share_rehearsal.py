@@ -3,7 +3,7 @@
 The application acknowledges by a rule, as that of `tools/ShareMember.java` does.
 """
 
-from typing import ClassVar
+from typing import Final
 
 from coordinator_sim.clients.effects import CommitCompleted, Effect, Effects
 from coordinator_sim.clients.share_consumer import ShareConsumer
@@ -18,6 +18,7 @@ _TYPES = {
     "J": AcknowledgeType.REJECT,
     "N": AcknowledgeType.RENEW,
 }
+_POLL_MS: Final = 1_000
 
 
 class ShareRehearsal(Rehearsal):
@@ -32,8 +33,6 @@ class ShareRehearsal(Rehearsal):
         tolerance_ms: Allowed difference of instants.
     """
 
-    POLL_MS: ClassVar[int] = 1_000
-
     def __init__(
         self,
         recording: Recording,
@@ -43,7 +42,7 @@ class ShareRehearsal(Rehearsal):
         commit: str = "none",
         tolerance_ms: int = TOLERANCE_MS,
     ) -> None:
-        super().__init__(recording, port, tolerance_ms=tolerance_ms)
+        super().__init__(recording, port, tolerance_ms=tolerance_ms, poll_ms=_POLL_MS)
         self._share_port = port
         self._types = types
         self._commits = commit

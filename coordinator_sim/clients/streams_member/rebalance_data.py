@@ -4,7 +4,7 @@ Source: kafka 4.4, clients/.../consumer/internals/StreamsRebalanceData.java and
 StreamsGroupHeartbeatRequestManager.HeartbeatState.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -16,6 +16,8 @@ from coordinator_sim.kafka.partitioning import java_string_hash
 from coordinator_sim.kafka.resources import StreamsTaskId, TopicPartition
 from coordinator_sim.messages import streams_group_heartbeat as messages
 
+OffsetSums = dict[StreamsTaskId, int]
+"""Task -> sum of offsets over its changelogs; never changed once it is handed out."""
 UNKNOWN_OFFSET: Final = 9_223_372_036_854_775_807
 """Offset of a task that is not known yet: Java's Long.MAX_VALUE."""
 _TOPOLOGY_EPOCH: Final = 0
@@ -115,13 +117,13 @@ class StreamsRebalanceData:
         endpoint: Host and port of `application.server`; None for none.
         rack_id: `client.rack`; None for none.
         client_tags: `client.tag.*`.
+        task_offset_sums: Asked, once a heartbeat, for the sums of the changelog offsets that each
+            task has restored; those of running active tasks are left out.
+        task_end_offset_sums: The same for the ends of the changelogs of tasks that are restored.
 
     Attributes:
         reconciled: Tasks that the thread has, as its last callback left them.
         statuses: Statuses of the last answer that had any field of them.
-        task_offset_sums: Sums of the changelog offsets that each task has restored; those of
-            running active tasks are left out. Replaced, never changed.
-        task_end_offset_sums: Sums of the changelogs' ends, of tasks that are restored.
         shutdown_requested: Whether the application asks all instances to shut down.
         heartbeat_interval_ms: Of the broker; -1 before its first answer.
         task_offset_interval_ms: Time between two reports of offsets; -1 before the first answer.
@@ -135,7 +137,7 @@ class StreamsRebalanceData:
         "task_end_offset_sums", "task_offset_interval_ms", "task_offset_sums",
     )  # fmt: skip
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - everything an instance is configured with, by keyword
         self,
         *,
         process_id: str,
@@ -143,6 +145,8 @@ class StreamsRebalanceData:
         endpoint: messages.Endpoint | None = None,
         rack_id: str | None = None,
         client_tags: Mapping[str, str] | None = None,
+        task_offset_sums: Callable[[], OffsetSums] = dict,
+        task_end_offset_sums: Callable[[], OffsetSums] = dict,
     ) -> None:
         self.process_id = process_id
         self.subtopologies = dict(subtopologies)
@@ -151,8 +155,8 @@ class StreamsRebalanceData:
         self.client_tags = dict(client_tags or {})
         self.reconciled = StreamsTasks()
         self.statuses: tuple[messages.Status, ...] = ()
-        self.task_offset_sums: dict[StreamsTaskId, int] = {}
-        self.task_end_offset_sums: dict[StreamsTaskId, int] = {}
+        self.task_offset_sums = task_offset_sums
+        self.task_end_offset_sums = task_end_offset_sums
         self.shutdown_requested = False
         self.heartbeat_interval_ms = -1
         self.task_offset_interval_ms = -1
@@ -191,8 +195,8 @@ class SentTasks:
     def reset(self) -> None:
         """Tell everything that changes with the next heartbeat (HeartbeatState.reset)."""
         self._tasks: StreamsTasks | None = None
-        self._offsets: dict[StreamsTaskId, int] | None = None
-        self._end_offsets: dict[StreamsTaskId, int] | None = None
+        self._offsets: OffsetSums | None = None
+        self._end_offsets: OffsetSums | None = None
         self._offsets_ms = -1
 
     def request(
@@ -215,10 +219,11 @@ class SentTasks:
             is_joining: Whether the heartbeat has every field.
         """
         fields: dict[str, object] = {"endpoint_information_epoch": self.endpoint_epoch}
+        sums, ends = data.task_offset_sums(), data.task_end_offset_sums()
         if is_joining:
-            self._offsets, self._end_offsets = data.task_offset_sums, data.task_end_offset_sums
-            self._offsets_ms = now_ms
-            fields |= self._on_join(data)
+            fields |= _on_join(data)
+            fields |= {"task_offsets": _offsets(sums), "task_end_offsets": _offsets(ends)}
+            self._offsets, self._end_offsets, self._offsets_ms = sums, ends, now_ms
         else:
             tells = data.reconciled != self._tasks
             if tells:
@@ -229,8 +234,8 @@ class SentTasks:
                     "warmup_tasks": _listed(data.reconciled.warmup),
                 }
             is_due = self._offsets_ms + data.task_offset_interval_ms <= now_ms
-            if tells or is_due or _has_hot_warmup(data):
-                fields |= self._changed_offsets(data, now_ms)
+            if tells or is_due or _has_hot_warmup(data, sums, ends):
+                fields |= self._changed_offsets(sums, ends, now_ms)
         return messages.StreamsGroupHeartbeatRequest(
             group_id=identity.group_id,
             member_id=identity.member_id,
@@ -241,39 +246,40 @@ class SentTasks:
             **fields,  # type: ignore[arg-type] # names of fields, with values of their types
         )
 
-    def _on_join(self, data: StreamsRebalanceData) -> dict[str, object]:
-        ids = sorted(data.subtopologies)
-        return {
-            "topology": messages.Topology(
-                _TOPOLOGY_EPOCH, tuple(data.subtopologies[each].as_message(each) for each in ids)
-            ),
-            "process_id": data.process_id,
-            "user_endpoint": data.endpoint,
-            "rack_id": data.rack_id,
-            "client_tags": tuple(messages.KeyValue(*each) for each in data.client_tags.items()),
-            "active_tasks": (),
-            "standby_tasks": (),
-            "warmup_tasks": (),
-            "task_offsets": _offsets(data.task_offset_sums),
-            "task_end_offsets": _offsets(data.task_end_offset_sums),
-        }
-
-    def _changed_offsets(self, data: StreamsRebalanceData, now_ms: int) -> dict[str, object]:
+    def _changed_offsets(
+        self, sums: OffsetSums, ends: OffsetSums, now_ms: int
+    ) -> dict[str, object]:
         fields: dict[str, object] = {}
-        if data.task_offset_sums != self._offsets:
-            self._offsets, self._offsets_ms = data.task_offset_sums, now_ms
-            fields["task_offsets"] = _offsets(data.task_offset_sums)
-        if data.task_end_offset_sums != self._end_offsets:
-            self._end_offsets, self._offsets_ms = data.task_end_offset_sums, now_ms
-            fields["task_end_offsets"] = _offsets(data.task_end_offset_sums)
+        if sums != self._offsets:
+            self._offsets, self._offsets_ms = sums, now_ms
+            fields["task_offsets"] = _offsets(sums)
+        if ends != self._end_offsets:
+            self._end_offsets, self._offsets_ms = ends, now_ms
+            fields["task_end_offsets"] = _offsets(ends)
         return fields
 
 
-def _has_hot_warmup(data: StreamsRebalanceData) -> bool:
+def _on_join(data: StreamsRebalanceData) -> dict[str, object]:
+    ids = sorted(data.subtopologies)
+    return {
+        "topology": messages.Topology(
+            _TOPOLOGY_EPOCH, tuple(data.subtopologies[each].as_message(each) for each in ids)
+        ),
+        "process_id": data.process_id,
+        "user_endpoint": data.endpoint,
+        "rack_id": data.rack_id,
+        "client_tags": tuple(messages.KeyValue(*each) for each in data.client_tags.items()),
+        "active_tasks": (),
+        "standby_tasks": (),
+        "warmup_tasks": (),
+    }
+
+
+def _has_hot_warmup(data: StreamsRebalanceData, sums: OffsetSums, ends: OffsetSums) -> bool:
     """Whether a warm-up task may become active, so that its offsets are told at once."""
     for task in data.reconciled.warmup:
-        offset = data.task_offset_sums.get(task, UNKNOWN_OFFSET)
-        end = data.task_end_offset_sums.get(task, UNKNOWN_OFFSET)
+        offset = sums.get(task, UNKNOWN_OFFSET)
+        end = ends.get(task, UNKNOWN_OFFSET)
         is_known = UNKNOWN_OFFSET not in (offset, end)
         if is_known and end - offset <= data.acceptable_recovery_lag:
             return True

@@ -48,6 +48,9 @@ PARTS = {
 class StreamsBench(PortBench[StreamsMember]):
     """A stream thread of two subtopologies, and its coordinator, both played by hand."""
 
+    sums: dict[StreamsTaskId, int]
+    ends: dict[StreamsTaskId, int]
+
     @property
     def data(self) -> StreamsRebalanceData:
         """Return what thread and consumer share."""
@@ -103,7 +106,12 @@ def listed(tasks: Roles) -> tuple[StreamsGroupHeartbeatResponseTaskIds, ...]:
 
 def make(parts: Mapping[str, Subtopology] = PARTS, **settings: str) -> StreamsBench:
     """A member whose first heartbeat waits."""
-    data = StreamsRebalanceData(process_id="p", subtopologies=parts)
+    data = StreamsRebalanceData(
+        process_id="p",
+        subtopologies=parts,
+        task_offset_sums=lambda: bench.sums,
+        task_end_offset_sums=lambda: bench.ends,
+    )
     port = StreamsMember(
         streams_config({name.replace("_", "."): value for name, value in settings.items()}),
         rebalance_data=data,
@@ -115,6 +123,7 @@ def make(parts: Mapping[str, Subtopology] = PARTS, **settings: str) -> StreamsBe
         member_id="m",
     )
     bench = StreamsBench(Bench(), port, topics={"t": 4, "r": 4})
+    bench.sums, bench.ends = {}, {}
     bench.poll_on(1)
     return bench
 
@@ -208,8 +217,8 @@ def test_a_warm_up_task_near_its_end_tells_its_offsets_with_every_heartbeat() ->
     task = StreamsTaskId("1", 0)
 
     def next_offsets(offset: int, end: int) -> tuple[TaskOffset, ...] | None:
-        bench.data.task_offset_sums = {task: offset}
-        bench.data.task_end_offset_sums = {task: end}
+        bench.sums = {task: offset}
+        bench.ends = {task: end}
         bench.advance(INTERVAL_MS)
         told = bench.beats[-1].task_offsets
         bench.beat(1)
@@ -221,7 +230,7 @@ def test_a_warm_up_task_near_its_end_tells_its_offsets_with_every_heartbeat() ->
     assert next_offsets(995, 1_000) == (TaskOffset("1", 0, 995),)
     assert next_offsets(995, 1_000) is None
     last_ms = bench.now_ms
-    bench.data.task_offset_sums = {task: 500}
+    bench.sums = {task: 500}
     while bench.beats[-1].task_offsets is None:
         bench.poll_on(1)
         bench.advance(INTERVAL_MS)
