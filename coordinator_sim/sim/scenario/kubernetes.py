@@ -4,13 +4,14 @@
 """
 
 import re
+from collections.abc import Mapping
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from coordinator_sim.errors import ScenarioError
-from coordinator_sim.sim.autoscaling.hpa import Limits, check_limits
-from coordinator_sim.sim.autoscaling.keda import ScaledObject, check_scaled_object
+from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.sim.autoscaling.hpa import Behavior, Limits, check_limits
+from coordinator_sim.sim.autoscaling.keda import KafkaMetadata, ScaledObject, check_scaled_object
 from coordinator_sim.sim.scenario.quantiles import check_table
 from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, GroupSpec, members_of
 
@@ -19,6 +20,17 @@ _COUNT: Final = re.compile(r"(?:[0-9]{1,6}|[0-9]{1,3}%)")
 STARTUP_MS: Final = (3_000, 5_000, 6_000, 8_000, 10_000, 15_000, 40_000)
 """From a pod's creation to its consumer's start. Assumption: scheduling takes a second, a JVM with
 a framework several, and a node that lacks the image half a minute."""
+KEDA: Final = "keda."
+"""Beginning of settings for every workload with KEDA, in `--set` and grids."""
+_WINDOW: Final = "scaleDown.stabilizationWindowSeconds"
+_METADATA: Final = KafkaMetadata.__struct_encode_fields__
+_OF_SCALED_OBJECT: Final = {
+    "pollingInterval": "polling_interval_s",
+    "cooldownPeriod": "cooldown_period_s",
+    "minReplicaCount": "min_replica_count",
+    "maxReplicaCount": "max_replica_count",
+    _WINDOW: "behavior",
+}
 SHUTDOWN_MS: Final = (0, 50, 100, 200, 500, 1_000, 3_000)
 """From SIGTERM to the consumer's close. Assumption: a framework stops its web server first."""
 
@@ -106,6 +118,47 @@ def pods_of(spec: WorkloadSpec, group: GroupSpec | None) -> list[str]:
     while f"{spec.name}-{len(names)}" in members:
         names.append(f"{spec.name}-{len(names)}")
     return names
+
+
+def with_autoscaler_settings(
+    workloads: tuple[WorkloadSpec, ...], settings: Mapping[str, str]
+) -> tuple[WorkloadSpec, ...]:
+    """Return workloads with settings of their KEDA autoscalers changed: `keda.` and KEDA's name.
+
+    Raises:
+        ConfigError: a name is unknown, a value is no whole number, or no workload has KEDA.
+    """
+    for name, text in settings.items():
+        own = name.removeprefix(KEDA)
+        if own not in (*_OF_SCALED_OBJECT, *_METADATA):
+            known = ", ".join((*_OF_SCALED_OBJECT, *_METADATA))
+            raise ConfigError(f"setting {name!r}: after {KEDA} must come one of {known}")
+        if own in _OF_SCALED_OBJECT and not text.isdecimal():
+            raise ConfigError(f"{name}={text}: must be a whole number")
+        if not any(isinstance(each.autoscaler, ScaledObject) for each in workloads):
+            raise ConfigError(f"{name}: no workload of the scenario has KEDA; leave it out")
+        workloads = tuple(_with_keda(each, own, text) for each in workloads)
+    return workloads
+
+
+def _with_keda(spec: WorkloadSpec, name: str, text: str) -> WorkloadSpec:
+    scaled = spec.autoscaler
+    if not isinstance(scaled, ScaledObject):
+        return spec
+    if name == _WINDOW:
+        behavior = scaled.behavior or Behavior()
+        rules = structs.replace(behavior.scale_down, stabilization_window_s=int(text))
+        changed: dict[str, object] = {"behavior": structs.replace(behavior, scale_down=rules)}
+    elif name in _OF_SCALED_OBJECT:
+        changed = {_OF_SCALED_OBJECT[name]: int(text)}
+    else:
+        changed = {
+            "triggers": tuple(
+                structs.replace(each, metadata={**each.metadata, name: text})
+                for each in scaled.triggers
+            )
+        }
+    return structs.replace(spec, autoscaler=structs.replace(scaled, **changed))
 
 
 def check_workloads(workloads: tuple[WorkloadSpec, ...], groups: tuple[GroupSpec, ...]) -> None:

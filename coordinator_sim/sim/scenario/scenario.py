@@ -8,6 +8,7 @@ from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.clients.consumer_models import CLIENTS
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.happenings import Happening
+from coordinator_sim.sim.scenario.kubernetes import KEDA, with_autoscaler_settings
 from coordinator_sim.sim.scenario.settings import (
     CONNECT_PROTOCOL,
     CONNECT_PROTOCOLS,
@@ -67,11 +68,14 @@ def with_settings(scenario: Scenario, settings: dict[str, str]) -> Scenario:
 
     A broker setting goes to the brokers; a client setting to every group whose clients know it,
     replacing members' own values. `partition.assignment.strategy` (names separated by
-    commas) and `connect.protocol` change the groups' fields.
+    commas) and `connect.protocol` change the groups' fields, `keda.lagThreshold` and such the
+    autoscalers.
 
     Raises:
         ConfigError: a name is unknown, a value is outside its bounds, or no group reads it.
     """
+    scaling = {name: text for name, text in settings.items() if name.startswith(KEDA)}
+    settings = {name: text for name, text in settings.items() if name not in scaling}
     for name in settings:
         _check_read(scenario, name)
     broker_names = SETTINGS[Scope.BROKER]
@@ -80,6 +84,7 @@ def with_settings(scenario: Scenario, settings: dict[str, str]) -> Scenario:
         scenario,
         broker_settings={**scenario.broker_settings, **changed},
         groups=tuple(with_member_settings(group, settings) for group in scenario.groups),
+        kubernetes=with_autoscaler_settings(scenario.kubernetes, scaling),
     )
 
 
