@@ -339,7 +339,8 @@ def loads(draw: st.DrawFn) -> Load:
         base_total_per_s=low, peak_total_per_s=low + high, peak_at_ms=20_000, period_ms=60_000
     )
     recorded = RecordedLoad(points=((draw(st.integers(0, 9)), low), (10, high)), repeats=low == 0)
-    return draw(st.sampled_from((ConstantLoad(total_per_s=high), curve, bursts, recorded)))
+    kinds: tuple[Load, ...] = (ConstantLoad(total_per_s=high), curve, bursts, recorded)
+    return draw(st.sampled_from(kinds))
 
 
 @st.composite

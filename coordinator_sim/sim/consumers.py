@@ -399,9 +399,9 @@ class ConsumerProcess(ClientProcess):
             self._processing, self._taken = split(self._processing, room)
             self._since_commit += count_of(self._processing)
         self._started_us = self._world.environment.now_us
-        stalls = stalls_in(self._processing, self._world.topic_logs.poison)
-        if stalls or self._pace.stalls:
-            self._pace = self._pace._replace(stalls=stalls)
+        poison = self._world.topic_logs.poison
+        if poison:
+            self._pace = self._pace._replace(stalls=stalls_in(self._processing, poison))
         busy_us = self._pace.busy_us(count_of(self._processing))
         if self._processing:
             self._busy_until_us = self._started_us + busy_us
@@ -548,7 +548,8 @@ class ConsumerProcess(ClientProcess):
 
     def next_record_us(self) -> int | None:
         """Return when the first record of a load comes that it has not taken; None for never."""
-        return self._world.topic_logs.first_arrival_us(self._consumer.fetchable)
+        logs = self._world.topic_logs
+        return logs.first_arrival_us(self._consumer.fetchable) if logs.has_loads else None
 
     def skip_idle(self, landing: Landing) -> None:
         """Be as if the time up to a poll had passed.

@@ -119,7 +119,7 @@ def stalls_in(
     """Return the poison among stretches of records, by topic, as a `Pace` has it."""
     found: list[tuple[int, int]] = []
     before = 0
-    for partition, first, end in records if poison else ():
+    for partition, first, end in records:
         kind = poison.get(partition.topic)
         if kind is not None:
             offsets = _poisoned(kind, partition, first, end)

@@ -117,6 +117,11 @@ class TopicLogs:
         """Whether the topic receives records by itself at a constant rate."""
         return bool(self._rates.get(topic))
 
+    @property
+    def has_loads(self) -> bool:
+        """Whether some topic has a load."""
+        return bool(self._loads)
+
     def first_arrival_us(self, positions: Mapping[TopicPartition, int]) -> int | None:
         """Return when the first record from these positions on comes by a topic's load.
 
@@ -124,7 +129,7 @@ class TopicLogs:
             An instant, which may be past; None where no load brings any to these partitions.
         """
         first_us: int | None = None
-        for partition, position in positions.items() if self._loads else ():
+        for partition, position in positions.items():
             load = self._loads.get(partition.topic)
             number = max(0, position - self._written.get(partition, 0))
             us = None if load is None else load.arrival_us(partition.partition, number)
