@@ -32,7 +32,10 @@ from coordinator_sim.sim.scenario import (
     GroupSpec,
     Happening,
     NetworkSpec,
+    RecordFates,
     Scenario,
+    ShareConsumerSpec,
+    ShareGroupSpec,
     TableLatency,
     TopicSpec,
     UniformLatency,
@@ -222,6 +225,57 @@ def connect_scenarios(
     if not wishes.suit(Scope.CONNECT):
         raise ConfigError("settings and assignors: some are of consumers; take consumer_scenarios")
     return _connect_scenarios(wishes)
+
+
+SHARE_FAULTS: Final = (
+    *("StartMember", "StopMember", "CrashMember", "RestartMember", "PauseMember", "SlowPoll"),
+    *("CrashBroker", "PauseBroker", "PartitionNetwork", "AddPartitions"),
+)
+"""Kinds of happenings that are drawn for share groups."""
+
+
+_SHARES_SETTLE_MS: Final = 100_000
+"""Longer than I13 waits for the longest lock."""
+
+
+@st.composite
+def share_scenarios(draw: st.DrawFn) -> Scenario:
+    """Worlds with a share group whose members release, reject, renew or fail on records."""
+    every = st.sampled_from((0, 0, 3, 7, 50))
+    fates = st.builds(
+        RecordFates,
+        poison_every=every,
+        reject_every=every,
+        release_every=every,
+        renew_every=every,
+    )
+    members = tuple(
+        ShareConsumerSpec(
+            name=f"worker-{number}",
+            start_ms=draw(_starts()),
+            acknowledges="explicit",
+            commits=draw(st.sampled_from(("poll", "sync", "async"))),
+            fates=draw(fates),
+        )
+        for number in range(draw(st.integers(1, 3)))
+    )
+    limits = {"max.poll.records": st.just("5"), "share.acquire.mode": st.just("record_limit")}
+    group = ShareGroupSpec(
+        group_id="workers",
+        topics=("t",),
+        members=members,
+        settings=draw(st.fixed_dictionaries({}, optional=limits)),
+        group_settings={"share.record.lock.duration.ms": "15000"},
+    )
+    scenario = Scenario(
+        name="drawn-shares",
+        title="A drawn share group",
+        story="Drawn by Hypothesis.",
+        duration_ms=LAST_FAULT_MS + _SHARES_SETTLE_MS,
+        topics=(TopicSpec(name="t", partitions=draw(st.integers(1, 2)), records_per_s=5),),
+        groups=(group,),
+    )
+    return draw(faults_on(scenario, faults=SHARE_FAULTS))
 
 
 @st.composite

@@ -9,7 +9,12 @@ from coordinator_sim.sim.scenario import Scenario, scenario_to_json
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_conformance.checkers import Report, check_all
 from coordinator_sim_conformance.scenario_timing import circumstances_of, with_calm
-from coordinator_sim_scenarios.strategies import connect_scenarios, consumer_scenarios, scenarios
+from coordinator_sim_scenarios.strategies import (
+    connect_scenarios,
+    consumer_scenarios,
+    scenarios,
+    share_scenarios,
+)
 
 SMOKE_EXAMPLES = 15
 SEEDS = st.integers(0, 2**16)
@@ -68,3 +73,19 @@ def test_consumers_keep_every_invariant_and_converge(scenario: Scenario, seed: i
 def test_workers_keep_every_invariant_and_converge(scenario: Scenario, seed: int) -> None:
     """Whatever happens to a Connect cluster, I1 to I10 hold; once it ends, it is at rest."""
     check(scenario, seed)
+
+
+@settings(max_examples=3)
+@given(scenario=share_scenarios(), seed=SEEDS)
+def test_a_few_drawn_share_groups_keep_every_invariant(scenario: Scenario, seed: int) -> None:
+    """A small draw of the property below, for every run of the suite."""
+    report = report_on(scenario, seed)
+    assert report.violations == (), how_to_replay(scenario, seed)
+
+
+@pytest.mark.property
+@given(scenario=share_scenarios(), seed=SEEDS)
+def test_share_groups_keep_every_invariant(scenario: Scenario, seed: int) -> None:
+    """Whatever happens to a share group, I1 to I13 hold."""
+    report = report_on(scenario, seed)
+    assert report.violations == (), how_to_replay(scenario, seed)
