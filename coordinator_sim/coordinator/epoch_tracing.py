@@ -18,12 +18,11 @@ from coordinator_sim.coordinator.modern.consumer.group import ConsumerGroup
 from coordinator_sim.coordinator.modern.share.group import ShareGroup
 from coordinator_sim.coordinator.partition import Partition
 from coordinator_sim.coordinator.streams.group import StreamsGroup, StreamsGroupState
-from coordinator_sim.coordinator.streams.topology import StatusCode
 from coordinator_sim.coordinator.topics import KnownTopics
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import NO_ERROR, ErrorCode
 from coordinator_sim.kafka.profiles import Profile
-from coordinator_sim.kafka.states import DEAD, EMPTY, STABLE, GroupState
+from coordinator_sim.kafka.states import DEAD, EMPTY, STABLE, GroupState, StreamsStatus
 from coordinator_sim.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -290,7 +289,7 @@ def trace_heartbeat_answer(
         )
         attrs |= assigned.copies()
     if isinstance(response, StreamsGroupHeartbeatResponse) and response.status:
-        attrs["status"] = ",".join(StatusCode(each.status_code).name for each in response.status)
+        attrs["status"] = ",".join(StreamsStatus(each.status_code).name for each in response.status)
     is_refused = response.error_code is not NO_ERROR
     trace.emit(
         Event.JOIN_RESP if joins else Event.HEARTBEAT,

@@ -4,7 +4,7 @@ Source: spec of kafka trunk, group-coordinator/.../classic/ClassicGroupState.jav
 is called `AwaitingSync` here and in our trace, and `CompletingRebalance` on the wire since 1.1.
 """
 
-from enum import Enum, unique
+from enum import Enum, IntEnum, unique
 from typing import Final
 
 from msgspec import Struct
@@ -138,3 +138,19 @@ STATE_RULES: Final[dict[GroupState, StateRules]] = {
     ),
 }
 """What is done in each state. Source: the comments of kafka trunk, ClassicGroupState.java."""
+
+
+@unique
+class StreamsStatus(IntEnum):
+    """Statuses of a streams group in a heartbeat response.
+
+    Source: StreamsGroupHeartbeatResponse.Status.
+    """
+
+    STALE_TOPOLOGY = 0
+    MISSING_SOURCE_TOPICS = 1
+    INCORRECTLY_PARTITIONED_TOPICS = 2
+    MISSING_INTERNAL_TOPICS = 3
+    SHUTDOWN_APPLICATION = 4
+    ASSIGNMENT_DELAYED = 5
+    MISSING_CLIENT_TAGS = 6

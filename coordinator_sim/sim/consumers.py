@@ -25,6 +25,7 @@ from coordinator_sim.clients.effects import (
 from coordinator_sim.clients.exceptions import COMMIT_FAILED, RETRIABLE, WAKEUP
 from coordinator_sim.clients.librdkafka import LibrdkafkaNewConsumer
 from coordinator_sim.clients.port_core import NOTIFICATION_TOKEN
+from coordinator_sim.clients.streams_member import StreamsMember
 from coordinator_sim.clock import Action
 from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.resources import TopicPartition
@@ -76,7 +77,7 @@ def tell_assigned(tell: Tell, consumer: ConsumerPort, added: Sequence[TopicParti
             Event.ASSIGNED,
             generation=consumer.generation_id,
             member_id=consumer.member_id,
-            protocol_type="consumer",
+            protocol_type="streams" if isinstance(consumer, StreamsMember) else "consumer",
             assignment=encode_assignment(ConsumerAssignment(partitions=owned)),
             attrs={"resources": " ".join(tp.resource() for tp in added)},
         )
@@ -189,6 +190,7 @@ class ConsumerProcess(ClientProcess):
         when_gone: Called once when the process has ended.
         host: Member in whose process the consumer runs; None for a process of its own.
         attrs: Attributes of its work in the trace.
+        consumer: The port of a member that is no plain consumer.
     """
 
     __slots__ = (
@@ -215,7 +217,7 @@ class ConsumerProcess(ClientProcess):
         "_when_gone",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a consumer, and where it runs, by keyword
         self,
         world: World,
         spec: ConsumerSpec,
@@ -224,9 +226,10 @@ class ConsumerProcess(ClientProcess):
         when_gone: Action,
         host: str | None = None,
         attrs: dict[str, str] | None = None,
+        consumer: ConsumerPort | None = None,
     ) -> None:
         settings = client_settings(spec, group)
-        self._consumer = make_consumer(
+        self._consumer = consumer or make_consumer(
             spec.client,
             settings,
             client_id=spec.name,

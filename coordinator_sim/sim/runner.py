@@ -43,12 +43,14 @@ from coordinator_sim.sim.scenario.world import (
     ConsumerSpec,
     ShareConsumerSpec,
     ShareGroupSpec,
+    StreamsGroupSpec,
     WorkerSpec,
     with_member_settings,
     with_new_configuration,
 )
 from coordinator_sim.sim.share_groups import ShareConsumerProcess, ShareLogs
 from coordinator_sim.sim.stories import GroupWatch, Story, StoryWorld
+from coordinator_sim.sim.streams import Application, StreamsProcess
 from coordinator_sim.sim.task_runs import ClusterWork
 from coordinator_sim.sim.topic_logs import TopicLogs
 from coordinator_sim.sim.workers import WorkerProcess
@@ -359,7 +361,11 @@ def _members(
 ) -> dict[str, Member]:
     members: dict[str, Member] = {}
     for group in scenario.groups:
-        if isinstance(group, ConsumerGroupSpec):
+        if isinstance(group, StreamsGroupSpec):
+            application = Application(group)
+            for spec in group.members:
+                members[spec.name] = _instance(world, spec, application)
+        elif isinstance(group, ConsumerGroupSpec):
             for spec in group.members:
                 members[spec.name] = _consumer(world, spec, group)
         elif isinstance(group, ShareGroupSpec):
@@ -408,6 +414,15 @@ def _share_consumer(world: World, spec: ShareConsumerSpec, group: ShareGroupSpec
         return ShareConsumerProcess(world, now, changed, on_exit=on_exit)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)
+
+
+def _instance(world: World, spec: ConsumerSpec, application: Application) -> Member:
+    def make_process(when_gone: Action, settings: Mapping[str, str]) -> StreamsProcess:
+        now = structs.replace(spec, settings={**spec.settings, **settings})
+        return StreamsProcess(world, now, application, when_gone=when_gone)
+
+    group_id = application.group.group_id
+    return Member(world, spec.name, group_id=group_id, make_process=make_process)
 
 
 def _worker(

@@ -19,10 +19,10 @@ from coordinator_sim.broker.contract import Instants
 from coordinator_sim.broker.security.access import Access
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 from coordinator_sim.coordinator.effects import InternalTopic
-from coordinator_sim.coordinator.streams.topology import StatusCode
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.kafka.states import StreamsStatus
 from coordinator_sim.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -182,7 +182,7 @@ def _with_missing(
         text: What more there is to say.
         adds: Whether it is also said where the answer does not speak of missing topics.
     """
-    code = int(StatusCode.MISSING_INTERNAL_TOPICS)
+    code = int(StreamsStatus.MISSING_INTERNAL_TOPICS)
     statuses = list(heartbeat.status or ())
     for index, status in enumerate(statuses):
         if status.status_code == code:

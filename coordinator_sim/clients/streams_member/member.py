@@ -24,7 +24,8 @@ from coordinator_sim.clients.exceptions import KAFKA
 from coordinator_sim.clients.network import FOREVER, PendingRequest, RequestKind
 from coordinator_sim.clients.streams_member.rebalance_data import SentTasks, StreamsRebalanceData
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.kafka.resources import StreamsTaskId
+from coordinator_sim.kafka.resources import StreamsTaskId, TopicPartition
+from coordinator_sim.kafka.states import StreamsStatus
 from coordinator_sim.messages import streams_group_heartbeat as messages
 from coordinator_sim.messages.requests import Response
 
@@ -40,9 +41,13 @@ class GroupMembershipOperation(Enum):
     """A dynamic member says nothing: its session times out."""
 
 
-_NOT_READY: Final = (1, 2, 3, 5)
-"""MISSING_SOURCE_TOPICS, INCORRECTLY_PARTITIONED_TOPICS, MISSING_INTERNAL_TOPICS and
-ASSIGNMENT_DELAYED: statuses of a group that is not ready (isGroupReady)."""
+_NOT_READY: Final = (
+    StreamsStatus.MISSING_SOURCE_TOPICS,
+    StreamsStatus.INCORRECTLY_PARTITIONED_TOPICS,
+    StreamsStatus.MISSING_INTERNAL_TOPICS,
+    StreamsStatus.ASSIGNMENT_DELAYED,
+)
+"""Statuses of a group that is not ready (isGroupReady)."""
 _DEFAULTS: Final = {"enable.auto.commit": "false", "auto.offset.reset": "earliest"}
 """Source: kafka 4.4, StreamsConfig.CONSUMER_DEFAULT_OVERRIDES."""
 
@@ -68,9 +73,10 @@ class StreamsMember(AsyncConsumer):
 
     Attributes:
         leaves_by: How the member leaves when it is closed; to be set before.
+        paused: Partitions that are not fetched (KafkaConsumer.pause).
     """
 
-    __slots__ = ("_sent_ms", "_sent_tasks", "leaves_by", "rebalance_data")
+    __slots__ = ("_sent_ms", "_sent_tasks", "leaves_by", "paused", "rebalance_data")
 
     def __init__(
         self,
@@ -82,8 +88,17 @@ class StreamsMember(AsyncConsumer):
         super().__init__(config, **setup)
         self.rebalance_data = rebalance_data
         self.leaves_by = GroupMembershipOperation.DEFAULT
+        self.paused: dict[TopicPartition, None] = {}
         self._sent_ms = 0
         self._sent_tasks = SentTasks()
+
+    @property
+    def fetchable(self) -> dict[TopicPartition, int]:
+        """Positions of the partitions to fetch from: not of paused ones."""
+        found = super().fetchable
+        if not self.paused:
+            return found
+        return {each: offset for each, offset in found.items() if each not in self.paused}
 
     # Heartbeats.
 
@@ -163,7 +178,7 @@ class StreamsMember(AsyncConsumer):
         self._take_assignment({}, tasks)
 
     def _ends_leave(self, error: ErrorCode) -> bool:
-        """Whether an error says no more than that the member is not in the group: none does."""
+        """Return False: no error ends the leave of a streams member."""
         del error
         return False
 
@@ -234,15 +249,14 @@ class StreamsMember(AsyncConsumer):
 
     # Losing and leaving.
 
-    def _lose_all(self, now_ms: int) -> Promise:
+    def _call_back(
+        self, kind: CallbackKind, partitions: Iterable[TopicPartition], now_ms: int
+    ) -> Promise:
         """Have the thread close all tasks as lost (requestOnAllTasksLostCallbackInvocation)."""
         del now_ms
-        owned = tuple(sorted(self._assigned))
-        self._mark_pending_revocation(owned)
-        self._told_lost = dict.fromkeys(owned)
         outcome = self._forgetting_tasks(Promise())
-        kind = CallbackKind.PARTITIONS_LOST
-        self._app_events.append(AppEvent(outcome, None, kind, owned, streams=StreamsTasks()))
+        lost = tuple(sorted(partitions))
+        self._app_events.append(AppEvent(outcome, None, kind, lost, streams=StreamsTasks()))
         return outcome
 
     def _forgetting_tasks(self, outcome: Promise) -> Promise:

@@ -40,7 +40,7 @@ class TopicInfo(Struct, frozen=True, kw_only=True):
     configs: Mapping[str, str] = {}
 
     def as_message(self, *, is_changelog: bool) -> messages.TopicInfo:
-        """Return the topic as told; a changelog has no number of partitions of its own."""
+        """Return the message of the topic; that of a changelog has no number of partitions."""
         return messages.TopicInfo(
             name=self.name,
             partitions=0 if is_changelog else self.partitions,
@@ -109,7 +109,7 @@ class Subtopology(Struct, frozen=True, kw_only=True):
 
 
 class StreamsRebalanceData:
-    """What the stream thread and its consumer tell each other.
+    """State that a stream thread and its consumer share.
 
     Args:
         process_id: Uuid of the instance: its threads share a state directory.
@@ -276,7 +276,7 @@ def _on_join(data: StreamsRebalanceData) -> dict[str, object]:
 
 
 def _has_hot_warmup(data: StreamsRebalanceData, sums: OffsetSums, ends: OffsetSums) -> bool:
-    """Whether a warm-up task may become active, so that its offsets are told at once."""
+    """Whether a warm-up task has nearly caught up, so that the broker needs its offsets now."""
     for task in data.reconciled.warmup:
         offset = sums.get(task, UNKNOWN_OFFSET)
         end = ends.get(task, UNKNOWN_OFFSET)

@@ -18,9 +18,9 @@ from coordinator_sim.coordinator.streams.tasks import TaskSet, numbers_of, sorte
 from coordinator_sim.coordinator.streams.topology import (
     ConfiguredSubtopology,
     ConfiguredTopology,
-    StatusCode,
 )
 from coordinator_sim.errors import OperationAborted
+from coordinator_sim.kafka.states import StreamsStatus
 from coordinator_sim.messages.streams_group_heartbeat import (
     EndpointToPartitions,
     Status,
@@ -200,7 +200,7 @@ def _listed(tasks: TaskSet) -> tuple[StreamsGroupHeartbeatResponseTaskIds, ...]:
 
 
 def _statuses(runtime: Runtime, heartbeat: AnsweredHeartbeat) -> tuple[Status, ...]:
-    statuses: list[tuple[StatusCode, str]] = []
+    statuses: list[tuple[StreamsStatus, str]] = []
     group, own_epoch = heartbeat.group, heartbeat.updated.topology_epoch
     topology, trouble = group.epochs.topology, heartbeat.configured.trouble
     if topology is not None and own_epoch < topology.epoch:
@@ -208,9 +208,9 @@ def _statuses(runtime: Runtime, heartbeat: AnsweredHeartbeat) -> tuple[Status, .
             f"The member's topology epoch {own_epoch} is behind the group's topology epoch "
             f"{topology.epoch}."
         )
-        statuses.append((StatusCode.STALE_TOPOLOGY, text))
+        statuses.append((StreamsStatus.STALE_TOPOLOGY, text))
     if heartbeat.delay is not None:
-        statuses.append((StatusCode.ASSIGNMENT_DELAYED, heartbeat.delay))
+        statuses.append((StreamsStatus.ASSIGNMENT_DELAYED, heartbeat.delay))
     if trouble is not None:
         statuses.append((trouble.code, trouble.text))
     if group.shutdown_member_id is not None:
@@ -218,7 +218,7 @@ def _statuses(runtime: Runtime, heartbeat: AnsweredHeartbeat) -> tuple[Status, .
             f"Streams group member {group.shutdown_member_id} encountered a fatal error and "
             "requested a shutdown for the entire application."
         )
-        statuses.append((StatusCode.SHUTDOWN_APPLICATION, text))
+        statuses.append((StreamsStatus.SHUTDOWN_APPLICATION, text))
     missing = _missing_tags(runtime, group.group_id, heartbeat.updated)
     if missing and heartbeat.api_version >= _TAGS_VERSION:
         text = (
@@ -226,7 +226,7 @@ def _statuses(runtime: Runtime, heartbeat: AnsweredHeartbeat) -> tuple[Status, .
             f"[{', '.join(missing)}]. Configure them via 'client.tag.<tagKey>' in your Streams "
             "config."
         )
-        statuses.append((StatusCode.MISSING_CLIENT_TAGS, text))
+        statuses.append((StreamsStatus.MISSING_CLIENT_TAGS, text))
     return tuple(Status(int(code), text) for code, text in statuses)
 
 

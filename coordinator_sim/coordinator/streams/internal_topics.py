@@ -16,7 +16,6 @@ from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.coordinator.streams.topology import (
     ConfiguredSubtopology,
     ConfiguredTopology,
-    StatusCode,
     TopicTrouble,
     Topology,
     distinct,
@@ -29,6 +28,7 @@ from coordinator_sim.kafka.orders.iteration_order import (
     java_string_key,
     java_table_capacity,
 )
+from coordinator_sim.kafka.states import StreamsStatus
 from coordinator_sim.messages.streams_group_records import CopartitionGroup, Subtopology, TopicInfo
 
 _SHOWN: Final = 3
@@ -77,7 +77,7 @@ def configured_topology(topology: Topology, topics: KnownTopics) -> ConfiguredTo
     if missing:
         names = _summary([each.name for each in missing])
         text = f"Internal topics are missing: {names}"
-        trouble = TopicTrouble(StatusCode.MISSING_INTERNAL_TOPICS, text)
+        trouble = TopicTrouble(StreamsStatus.MISSING_INTERNAL_TOPICS, text)
     return ConfiguredTopology(topology.epoch, configured, missing, trouble)
 
 
@@ -108,7 +108,7 @@ def _want_sources(topology: Topology, topics: KnownTopics) -> None:
     if missing:
         names = _summary(sorted(missing, key=java_string_key))
         text = f"Source topics {names} are missing."
-        raise _Stopped(TopicTrouble(StatusCode.MISSING_SOURCE_TOPICS, text))
+        raise _Stopped(TopicTrouble(StreamsStatus.MISSING_SOURCE_TOPICS, text))
 
 
 def _summary(names: list[str]) -> str:
@@ -118,7 +118,7 @@ def _summary(names: list[str]) -> str:
 
 
 def _badly_partitioned(text: str) -> _Stopped:
-    return _Stopped(TopicTrouble(StatusCode.INCORRECTLY_PARTITIONED_TOPICS, text))
+    return _Stopped(TopicTrouble(StreamsStatus.INCORRECTLY_PARTITIONED_TOPICS, text))
 
 
 def _no_topology(text: str) -> _Stopped:

@@ -5,13 +5,13 @@ topics/ConfiguredTopology.java, ConfiguredSubtopology.java and ConfiguredInterna
 """
 
 from collections.abc import Iterable
-from enum import IntEnum, unique
 
 from msgspec import Struct
 
 from coordinator_sim.coordinator.effects import InternalTopic
 from coordinator_sim.errors import OperationAborted
 from coordinator_sim.kafka.orders.iteration_order import java_hash_order
+from coordinator_sim.kafka.states import StreamsStatus
 from coordinator_sim.messages import streams_group_heartbeat as told
 from coordinator_sim.messages.streams_group_records import (
     CopartitionGroup,
@@ -20,22 +20,6 @@ from coordinator_sim.messages.streams_group_records import (
     TopicConfig,
     TopicInfo,
 )
-
-
-@unique
-class StatusCode(IntEnum):
-    """Statuses of a streams group in a heartbeat response.
-
-    Source: StreamsGroupHeartbeatResponse.Status.
-    """
-
-    STALE_TOPOLOGY = 0
-    MISSING_SOURCE_TOPICS = 1
-    INCORRECTLY_PARTITIONED_TOPICS = 2
-    MISSING_INTERNAL_TOPICS = 3
-    SHUTDOWN_APPLICATION = 4
-    ASSIGNMENT_DELAYED = 5
-    MISSING_CLIENT_TAGS = 6
 
 
 class Topology(Struct, frozen=True):
@@ -168,7 +152,7 @@ class ConfiguredSubtopology(Struct, frozen=True):
 class TopicTrouble(Struct, frozen=True):
     """Why a topology cannot run with the topics that there are."""
 
-    code: StatusCode
+    code: StreamsStatus
     text: str
 
 

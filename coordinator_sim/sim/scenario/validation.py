@@ -29,6 +29,7 @@ from coordinator_sim.sim.scenario.settings import (
     int_setting,
     unknown_setting,
 )
+from coordinator_sim.sim.scenario.streams import check_streams
 from coordinator_sim.sim.scenario.unchecked import UncheckedScenario
 from coordinator_sim.sim.scenario.variety import check_variety
 from coordinator_sim.sim.scenario.work import (
@@ -580,6 +581,8 @@ def _check_workloads(scenario: UncheckedScenario) -> None:
 
 def _check_group(scenario: UncheckedScenario, group: world.GroupSpec) -> None:
     match group:
+        case world.StreamsGroupSpec():
+            check_streams(scenario, group)
         case world.ConsumerGroupSpec():
             _check_consumers(scenario, group)
         case world.ShareGroupSpec():

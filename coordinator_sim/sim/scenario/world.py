@@ -189,6 +189,66 @@ class ShareGroupSpec(Struct, frozen=True, kw_only=True, tag="share", forbid_unkn
     group_settings: dict[str, str] = {}
 
 
+class StateStoreSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A state store of each task of a subtopology.
+
+    Args:
+        bytes: Size of one task's changelog, from the start on.
+        record_bytes: Size of one of its records, in which task offsets are counted.
+        restore_bytes_per_s: Rate at which an instance without the state reads it.
+    """
+
+    bytes: int
+    record_bytes: int = 100
+    restore_bytes_per_s: int = 50_000_000
+
+
+class SubtopologySpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a topology; it has as many tasks as its topics have partitions.
+
+    Args:
+        source_topics: Topics of the scenario that it reads.
+        repartition_topics: Names of the group's own topics that it reads; without the group's id.
+        writes: Names of the repartition topics that it writes.
+        stores: Its state stores, by name.
+    """
+
+    source_topics: tuple[str, ...] = ()
+    repartition_topics: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    stores: dict[str, StateStoreSpec] = {}
+
+
+NOT_OF_STREAMS: Final = (
+    "group.protocol",
+    "group.remote.assignor",
+    "enable.auto.commit",
+    "auto.commit.interval.ms",
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+)
+"""Settings of consumers that are Kafka Streams' own, or the group's."""
+
+
+class StreamsGroupSpec(ConsumerGroupSpec, frozen=True, kw_only=True, tag="streams"):
+    """A Kafka Streams application with `group.protocol=streams` (KIP-1071).
+
+    Each member is an instance with one thread. Standby and warm-up copies are settings of the
+    brokers, `group.streams.*`. No records come through repartition topics.
+
+    Args:
+        topics: None: its subtopologies name what it reads.
+        subtopologies: In order; their ids count from 0.
+        commit_interval_ms: `commit.interval.ms`.
+        persistent_volume: Whether a member's new process finds the state directory of its old one.
+    """
+
+    topics: tuple[str, ...] = ()
+    subtopologies: tuple[SubtopologySpec, ...] = ()
+    commit_interval_ms: int = 30_000
+    persistent_volume: bool = True
+
+
 class WorkerSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One Connect worker process. Its name is its client id and is unique in the scenario.
 
@@ -308,7 +368,7 @@ class ConnectGroupSpec(
     work: dict[str, ConnectorWork] = {}
 
 
-GroupSpec = ConsumerGroupSpec | ConnectGroupSpec | ShareGroupSpec
+GroupSpec = ConsumerGroupSpec | StreamsGroupSpec | ConnectGroupSpec | ShareGroupSpec
 MemberSpec = ConsumerSpec | WorkerSpec | ShareConsumerSpec
 G = TypeVar("G", bound=GroupSpec)
 
@@ -328,6 +388,8 @@ def with_members(group: GroupSpec, members: Iterable[MemberSpec]) -> GroupSpec:
 def names_read_by(group: GroupSpec) -> tuple[str, ...]:
     """Return the settings that a group's members may be given."""
     match group:
+        case StreamsGroupSpec():
+            return tuple(name for name in SETTINGS[Scope.CONSUMER] if name not in NOT_OF_STREAMS)
         case ConsumerGroupSpec():
             return (*SETTINGS[Scope.CONSUMER], STRATEGY)
         case ShareGroupSpec():

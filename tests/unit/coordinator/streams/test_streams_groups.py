@@ -1,10 +1,10 @@
 """Stories of streams groups, told by heartbeats. The oracle judges the rest; see `differ`."""
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig
-from coordinator_sim.coordinator.streams.topology import StatusCode
 from coordinator_sim.harness.group_driver import answer
 from coordinator_sim.harness.harness import Harness, TimedReply
 from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.kafka.states import StreamsStatus
 from coordinator_sim.messages import streams_group_describe
 from coordinator_sim.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -94,9 +94,9 @@ def tasks(response: StreamsGroupHeartbeatResponse) -> dict[str, tuple[int, ...]]
     return {each.subtopology_id: each.partitions for each in response.active_tasks}
 
 
-def statuses(response: StreamsGroupHeartbeatResponse) -> list[StatusCode]:
+def statuses(response: StreamsGroupHeartbeatResponse) -> list[StreamsStatus]:
     """What an answer says of the group."""
-    return [StatusCode(each.status_code) for each in response.status or ()]
+    return [StreamsStatus(each.status_code) for each in response.status or ()]
 
 
 def test_internal_topics_are_asked_for_and_then_the_group_is_ready() -> None:
@@ -104,7 +104,7 @@ def test_internal_topics_are_asked_for_and_then_the_group_is_ready() -> None:
     application = Application(TWO_PARTS)
     reply = application.reply("m1", 0)
     assert isinstance(reply.response, StreamsGroupHeartbeatResponse)
-    assert statuses(reply.response) == [StatusCode.MISSING_INTERNAL_TOPICS]
+    assert statuses(reply.response) == [StreamsStatus.MISSING_INTERNAL_TOPICS]
     assert {each.name: each.partition_count for each in reply.internal_topics} == {
         "app-key-repartition": 4,
         "app-count-changelog": 4,
@@ -122,7 +122,7 @@ def test_a_missing_source_is_told_by_name() -> None:
     application = Application(Topology(0, (Subtopology("0", ("absent",)),)))
     joined = application.beat("m1", 0)
     (status,) = joined.status or ()
-    assert status.status_code == StatusCode.MISSING_SOURCE_TOPICS
+    assert status.status_code == StreamsStatus.MISSING_SOURCE_TOPICS
     assert status.status_detail == "Source topics absent are missing."
 
 
