@@ -187,7 +187,7 @@ class ConsumerProcess(ClientProcess):
         world: Shared parts of the run.
         spec: The consumer.
         group: The consumer's group.
-        when_gone: Called once when the process has ended.
+        on_exit: Called once when the process has ended.
         host: Member in whose process the consumer runs; None for a process of its own.
         attrs: Attributes of its work in the trace.
         consumer: The port of a member that is no plain consumer.
@@ -205,6 +205,7 @@ class ConsumerProcess(ClientProcess):
         "_law",
         "_ledger",
         "_next_commit_us",
+        "_on_exit",
         "_pace",
         "_pattern",
         "_policy",
@@ -214,7 +215,6 @@ class ConsumerProcess(ClientProcess):
         "_slow_us",
         "_started_us",
         "_taken",
-        "_when_gone",
     )
 
     def __init__(  # noqa: PLR0913 - a consumer, and where it runs, by keyword
@@ -223,7 +223,7 @@ class ConsumerProcess(ClientProcess):
         spec: ConsumerSpec,
         group: ConsumerGroupSpec,
         *,
-        when_gone: Action,
+        on_exit: Action,
         host: str | None = None,
         attrs: dict[str, str] | None = None,
         consumer: ConsumerPort | None = None,
@@ -270,7 +270,7 @@ class ConsumerProcess(ClientProcess):
         self._since_commit = 0
         self._next_commit_us: int | None = None
         self._after_commit: tuple[int, AfterCommit] | None = None
-        self._when_gone = when_gone
+        self._on_exit = on_exit
 
     def start(self) -> None:
         """Subscribe by the pattern, if there is one, and poll for the first time."""
@@ -627,7 +627,7 @@ class ConsumerProcess(ClientProcess):
         if not self._is_paused:
             self._count_done()
         self._ledger.close()
-        self._when_gone()
+        self._on_exit()
 
     def _count_done(self) -> None:
         """Record how far the taken records are processed at this instant."""

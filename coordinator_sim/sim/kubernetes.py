@@ -244,7 +244,7 @@ class Workload:
     def _run(self, name: str, pod: Pod) -> ProcessGenerator:
         """Start the container, and report it Ready after a while."""
         pod.started_us = started_us = self._environment.now_us
-        pod.member.when_gone = partial(self._on_process_ended, name, pod)
+        pod.member.on_exit = partial(self._on_process_ended, name, pod)
         pod.member.start(pod.settings)
         yield self._environment.timeout(self.spec.readiness_ms * US_PER_MS)
         is_same = pod.started_us == started_us and self._pods.get(name) is pod
@@ -274,7 +274,7 @@ class Workload:
         if not pod.ended.triggered:
             self._world.record_fault("PodKilled", member=name, workload=self.spec.name)
             pod.member.crash()
-        pod.member.when_gone = None
+        pod.member.on_exit = None
         del self._pods[name]
         self.reconcile()
 

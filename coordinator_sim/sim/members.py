@@ -60,7 +60,7 @@ class Member:
         make_process: Builds the next incarnation.
 
     Attributes:
-        when_gone: Called at the end of each process.
+        on_exit: Called at the end of each process.
     """
 
     __slots__ = (
@@ -72,7 +72,7 @@ class Member:
         "_started_count",
         "_world",
         "group_id",
-        "when_gone",
+        "on_exit",
     )
 
     def __init__(
@@ -86,7 +86,7 @@ class Member:
         self._down_us: int | None = None
         self._settings: dict[str, str] = {}
         self._started_count = 0
-        self.when_gone: Action | None = None
+        self.on_exit: Action | None = None
 
     @property
     def is_running(self) -> bool:
@@ -174,8 +174,8 @@ class Member:
         self._down_us = None
         if down_us is not None:
             self._start_after(down_us)
-        if self.when_gone is not None:
-            self.when_gone()
+        if self.on_exit is not None:
+            self.on_exit()
 
     def _resumed(self, process: MemberProcess) -> None:
         if self._process is process:

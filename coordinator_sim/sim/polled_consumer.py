@@ -78,7 +78,7 @@ class PolledConsumer(ConsumerProcess):
         self._gone: Pending[bool] = Pending()
         self._returned: Pending[tuple[Records, ...]] = Pending()
         self._woken = woken
-        super().__init__(world, spec, group, when_gone=self._ended, host=host)
+        super().__init__(world, spec, group, on_exit=self._ended, host=host)
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Join the group of the setting `group.id` at the next polls."""

@@ -399,10 +399,10 @@ def _kubernetes(
 def _consumer(world: World, spec: ConsumerSpec, group: ConsumerGroupSpec) -> Member:
     def make_process(on_exit: Action, settings: Mapping[str, str]) -> ConsumerProcess:
         if not settings:
-            return ConsumerProcess(world, spec, group, when_gone=on_exit)
+            return ConsumerProcess(world, spec, group, on_exit=on_exit)
         changed = with_new_configuration(group, settings)
         now = next(member for member in changed.members if member.name == spec.name)
-        return ConsumerProcess(world, now, changed, when_gone=on_exit)
+        return ConsumerProcess(world, now, changed, on_exit=on_exit)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)
 
@@ -417,9 +417,9 @@ def _share_consumer(world: World, spec: ShareConsumerSpec, group: ShareGroupSpec
 
 
 def _instance(world: World, spec: ConsumerSpec, application: Application) -> Member:
-    def make_process(when_gone: Action, settings: Mapping[str, str]) -> StreamsProcess:
+    def make_process(on_exit: Action, settings: Mapping[str, str]) -> StreamsProcess:
         now = structs.replace(spec, settings={**spec.settings, **settings})
-        return StreamsProcess(world, now, application, when_gone=when_gone)
+        return StreamsProcess(world, now, application, on_exit=on_exit)
 
     group_id = application.group.group_id
     return Member(world, spec.name, group_id=group_id, make_process=make_process)
@@ -436,6 +436,6 @@ def _worker(
     def make_process(on_exit: Action, settings: Mapping[str, str]) -> WorkerProcess:
         changed = with_member_settings(group, settings)
         now = next(member for member in changed.workers if member.name == spec.name)
-        return WorkerProcess(world, now, changed, cluster=cluster, work=work, when_gone=on_exit)
+        return WorkerProcess(world, now, changed, cluster=cluster, work=work, on_exit=on_exit)
 
     return Member(world, spec.name, group_id=group.group_id, make_process=make_process)

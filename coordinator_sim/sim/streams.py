@@ -81,14 +81,14 @@ class StreamsProcess(ConsumerProcess):
         world: Shared parts of the run.
         spec: The instance.
         application: The application.
-        when_gone: Called once when the process has ended.
+        on_exit: Called once when the process has ended.
     """
 
     __slots__ = ("_application", "_changed_us", "_copies", "_disk", "_member", "_restoring",
                  "_running", "_topics_missing_us")  # fmt: skip
 
     def __init__(
-        self, world: World, spec: ConsumerSpec, application: Application, *, when_gone: Action
+        self, world: World, spec: ConsumerSpec, application: Application, *, on_exit: Action
     ) -> None:
         group = application.group
         process_id, self._disk = application.disk_of(world, spec.name)
@@ -122,7 +122,7 @@ class StreamsProcess(ConsumerProcess):
             member_id=world.new_member_id(),
             jitter=world.choices,
         )
-        super().__init__(world, spec, group, when_gone=when_gone, consumer=member)
+        super().__init__(world, spec, group, on_exit=on_exit, consumer=member)
         self._policy = CommitPolicy(when="interval", interval_ms=group.commit_interval_ms)
         self._poll_timeout_ms = _POLL_MS
         self._member = member

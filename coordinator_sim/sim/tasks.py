@@ -300,7 +300,7 @@ class SinkTask(ConsumerProcess):
                 commits=CommitPolicy(when="interval", interval_ms=run.flush_us // US_PER_MS),
             ),
             ConsumerGroupSpec(group_id=f"connect-{connector}", topics=work.topics, members=()),
-            when_gone=self._gone,
+            on_exit=self._gone,
             host=run.worker,
             attrs=run.attrs(),
         )

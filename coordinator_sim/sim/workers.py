@@ -85,17 +85,17 @@ class WorkerProcess(ClientProcess):
         group: The worker's cluster.
         cluster: State shared by the cluster's workers.
         work: State shared by the cluster's tasks.
-        when_gone: Called once when the process has ended.
+        on_exit: Called once when the process has ended.
     """
 
     __slots__ = (
         "_cluster",
         "_data",
         "_late_records",
+        "_on_exit",
         "_tasks",
         "_told",
         "_url",
-        "_when_gone",
         "_worker",
     )
 
@@ -107,7 +107,7 @@ class WorkerProcess(ClientProcess):
         *,
         cluster: ConnectCluster,
         work: ClusterWork,
-        when_gone: Action,
+        on_exit: Action,
     ) -> None:
         self._worker = ConnectWorker(
             WorkerParts(
@@ -142,7 +142,7 @@ class WorkerProcess(ClientProcess):
         self._url = worker_url(spec.name)
         self._late_records: list[Fetched] = []
         self._told: dict[Event, list[str]] = {}
-        self._when_gone = when_gone
+        self._on_exit = on_exit
 
     # Happenings of the scenario.
 
@@ -354,7 +354,7 @@ class WorkerProcess(ClientProcess):
         self._world.http.gone(self._url)
         self._cluster.listens(self._url, listens=False)
         self._cluster.leave(self)
-        self._when_gone()
+        self._on_exit()
 
     def _on_poll_returned(self, error: str | None) -> None:
         raise InvariantViolation(f"the worker polls by itself, and told of {error}")
