@@ -3,6 +3,7 @@
 The stream thread is its application: it runs the callbacks onTasksAssigned, onTasksRevoked and
 onAllTasksLost, and reads statuses and offsets in `StreamsRebalanceData`.
 
+DEVIATION: a thread does not unsubscribe: nothing makes a task migrate but its loss.
 DEVIATION: a description of the topology is never pushed: without a plugin no broker asks for it.
 
 Source: kafka 4.4, clients/.../consumer/internals/StreamsMembershipManager.java,
@@ -11,10 +12,10 @@ StreamsGroupHeartbeatRequestManager.java, StreamsRebalanceListenerInvoker.java.
 
 from collections.abc import Iterable, Mapping
 from enum import Enum, unique
-from typing import Final, Unpack
+from typing import Final, Unpack, cast
 
 from coordinator_sim.clients.async_consumer import AsyncConsumer, states
-from coordinator_sim.clients.async_consumer.heartbeats import HeartbeatRequest
+from coordinator_sim.clients.async_consumer.heartbeats import HeartbeatRequest, HeartbeatResponse
 from coordinator_sim.clients.async_consumer.membership import LEAVE_EPOCH, AppEvent
 from coordinator_sim.clients.async_consumer.promise import Promise, kept
 from coordinator_sim.clients.background_requests import MemberSetup
@@ -137,10 +138,9 @@ class StreamsMember(AsyncConsumer):
         else:
             super()._dispatch(pending, response, now_ms)
 
-    def _heartbeat_accepted(self, response: object, now_ms: int) -> None:
+    def _heartbeat_accepted(self, response: HeartbeatResponse, now_ms: int) -> None:
         """Adopt epoch, settings, statuses and tasks (onSuccessResponse, onHeartbeatSuccess)."""
-        if not isinstance(response, messages.StreamsGroupHeartbeatResponse):
-            return
+        response = cast("messages.StreamsGroupHeartbeatResponse", response)
         data = self.rebalance_data
         self._sent_tasks.endpoint_epoch = response.endpoint_information_epoch
         if response.member_epoch >= 0:
@@ -162,8 +162,6 @@ class StreamsMember(AsyncConsumer):
             target = self._target.tasks
             if is_ready != target.is_group_ready:
                 self._take_assignment({}, target.with_readiness(is_ready=is_ready))
-            return
-        if self._member_state not in states.TAKES_ASSIGNMENT:
             return
         tasks = StreamsTasks(
             active=_task_ids(response.active_tasks),
@@ -187,9 +185,8 @@ class StreamsMember(AsyncConsumer):
     def _maybe_reconcile(self, now_ms: int, *, may_commit: bool) -> None:
         """Give up, take over, acknowledge; on the network thread alone (maybeReconcile)."""
         is_reconciling = self._member_state is states.MemberState.RECONCILING
-        if may_commit or not is_reconciling or self._is_reconciling:
-            return
-        if self._current == self._target:
+        is_done = not is_reconciling or self._current == self._target
+        if may_commit or is_done or self._is_reconciling:
             return
         self._is_reconciling, self._rejoined_meanwhile = True, False
         target, owned = self._target, self._current.tasks.active
@@ -284,12 +281,6 @@ class StreamsMember(AsyncConsumer):
         is_final = self.leaves_by is GroupMembershipOperation.LEAVE_GROUP
         if is_final and self._member_state is states.MemberState.LEAVING:
             self._take_epoch(LEAVE_EPOCH)
-
-    def _release_to_leave(self, now_ms: int) -> Promise:
-        """Have the thread close its active tasks (releaseActiveTasks)."""
-        if self._generation_id > 0:
-            return self._revoke_tasks(self._current.tasks.active)
-        return self._lose_all(now_ms)
 
     def _fail_for_good(self, error: str, now_ms: int) -> None:
         """Tell the thread of an error that ends the membership (transitionToFatal).

@@ -20,6 +20,7 @@ from coordinator_sim.clients.streams_member.rebalance_data import UNKNOWN_OFFSET
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import StreamsTaskId, TopicPartition
+from coordinator_sim.messages.offset_fetch import OffsetFetchRequest
 from coordinator_sim.messages.streams_group_heartbeat import (
     CopartitionGroup,
     Status,
@@ -74,7 +75,7 @@ class StreamsBench(PortBench[StreamsMember]):
         standby: Roles = NONE,
         warmup: Roles = NONE,
         *,
-        status: tuple[Status, ...] = (),
+        status: tuple[Status, ...] | None = (),
     ) -> None:
         """Answer a heartbeat, with an assignment where active tasks are given."""
         tells = active is not None
@@ -134,7 +135,8 @@ def settled(active: Roles, standby: Roles = NONE, warmup: Roles = NONE) -> Strea
     bench.beat(1, active, standby, warmup)
     bench.poll_on()
     bench.beat(1)
-    bench.offsets()
+    if bench.waiting(OffsetFetchRequest):
+        bench.offsets()
     assert bench.port.state is MemberState.STABLE
     return bench
 
@@ -193,6 +195,66 @@ def test_a_failed_callback_is_not_acknowledged_and_run_again() -> None:
     assert bench.beats[-1].active_tasks == (TaskIds("0", (0,)),)
 
 
+def test_a_task_that_cannot_be_closed_is_not_given_up() -> None:
+    """The callback is run again, and nothing else is taken over before."""
+    bench = settled({"0": (0, 1)})
+    bench.outcomes[CallbackKind.PARTITIONS_REVOKED] = "StreamsException"
+    bench.advance(INTERVAL_MS)
+    bench.beat(2, {"0": (1, 2)})
+    bench.poll_on()
+    assert bench.data.reconciled.active == (StreamsTaskId("0", 0), StreamsTaskId("0", 1))
+    bench.outcomes.clear()
+    bench.poll_on()
+    assert bench.data.reconciled.active == (StreamsTaskId("0", 1), StreamsTaskId("0", 2))
+
+
+@pytest.mark.parametrize(
+    "held", [CallbackKind.PARTITIONS_REVOKED, CallbackKind.PARTITIONS_ASSIGNED]
+)
+def test_a_member_that_is_fenced_in_a_callback_goes_no_further(held: CallbackKind) -> None:
+    """What the callback was about is not acknowledged; all tasks are lost, and it joins again."""
+    bench = settled({"0": (0, 1)} if held is CallbackKind.PARTITIONS_REVOKED else {})
+    bench.advance(INTERVAL_MS)
+    bench.beat(2, {"0": (1, 2)})
+    bench.automatic.discard(RunCallback)
+    bench.poll_on(1)
+    assert bench.callbacks[-1].kind is held
+    bench.advance(INTERVAL_MS)
+    bench.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
+    bench.release()
+    bench.poll_on()
+    assert bench.callbacks[-1].kind is CallbackKind.PARTITIONS_LOST
+    assert (bench.beats[-1].member_epoch, bench.data.reconciled.active) == (0, ())
+
+
+def test_a_thread_that_fails_to_close_lost_tasks_joins_again_all_the_same() -> None:
+    """Java logs the error of the callback; the thread is told by its poll."""
+    bench = settled({"0": (0,)})
+    bench.outcomes[CallbackKind.PARTITIONS_LOST] = "StreamsException"
+    bench.advance(INTERVAL_MS)
+    bench.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
+    bench.poll_on()
+    assert bench.port.state is MemberState.JOINING
+    assert "StreamsException" in bench.returned
+
+
+def test_whoever_closes_before_the_first_answer_has_lost_its_tasks() -> None:
+    """Without an epoch there is nothing to revoke."""
+    bench = make()
+    bench.close()
+    assert bench.callbacks[-1].kind is CallbackKind.PARTITIONS_LOST
+
+
+def test_partitions_of_a_task_that_restores_are_not_fetched() -> None:
+    """The thread pauses them."""
+    bench = settled({"0": (0, 1)})
+    bench.poll_on()
+    both = {TopicPartition("t", 0): 10, TopicPartition("t", 1): 10}
+    assert bench.port.fetchable == both
+    bench.port.paused = {TopicPartition("t", 0): None}
+    assert bench.port.fetchable == {TopicPartition("t", 1): 10}
+
+
 def test_a_group_that_becomes_ready_calls_the_thread_again() -> None:
     """Delayed is not ready; without tasks in the answer the old ones are taken over anew."""
     bench = make()
@@ -208,6 +270,9 @@ def test_a_group_that_becomes_ready_calls_the_thread_again() -> None:
     assert told == [False, True]
     bench.advance(INTERVAL_MS)
     bench.beat(1, status=(MISSING_SOURCE_TOPICS,))
+    assert bench.data.statuses == (MISSING_SOURCE_TOPICS,)
+    bench.poll_on()
+    bench.beat(1, status=None)
     assert bench.data.statuses == (MISSING_SOURCE_TOPICS,)
 
 
@@ -353,6 +418,8 @@ def test_a_thread_that_polls_too_late_loses_its_tasks_and_joins_again() -> None:
     bench.advance(INTERVAL_MS)
     assert bench.port.state is MemberState.STALE
     assert bench.beats[-1].member_epoch == -1
+    while bench.waiting(StreamsGroupHeartbeatRequest):
+        bench.beat(-1)
     bench.poll_on()
     assert bench.callbacks[-1].kind is CallbackKind.PARTITIONS_LOST
     assert (bench.beats[-1].member_epoch, bench.beats[-1].active_tasks) == (0, ())

@@ -11,6 +11,7 @@ from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import (
     CrashMember,
+    DeleteTopic,
     Happening,
     PauseMember,
     RestartMember,
@@ -153,6 +154,17 @@ def test_a_frozen_instance_neither_processes_nor_restores() -> None:
         if e.event is Event.TASKS_STARTED and e.attrs["resources"].startswith("s:1")
     ]
     assert 2_500_000 <= max(begun) - min(begun) <= 3_500_000
+
+
+def test_instances_whose_topic_is_gone_fail_one_after_the_other() -> None:
+    """Their commits of its offsets last a minute, then each thread raises, and leaves the group."""
+    seen = run(story(DeleteTopic(at_ms=40_000, topic="lines")))
+    told = [e for e in seen.events if e.reason_text == "thread raised MissingSourceTopicException"]
+    left = [e.client_id for e in seen.events if e.event is Event.MEMBER_LEFT]
+    assert [e.client_id for e in told] == left
+    assert sorted(left) == list(INSTANCES)
+    assert all(e.ts_us >= 100_000_000 for e in told)
+    assert seen.processed() == {}
 
 
 def test_an_application_is_read_from_a_file_as_it_was_written() -> None:
