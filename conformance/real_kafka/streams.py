@@ -8,8 +8,8 @@ from typing import Final
 from coordinator_sim.errors import DataError
 from coordinator_sim_conformance.real_kafka.kafka import HERE, JARS_VARIABLE, JVM, resolve_jars
 
-STREAMS_VERSION: Final = "4.3.1"
-"""Newest release whose Kafka Streams is published; it works with a 4.4 broker."""
+STREAMS_VERSION: Final = "4.4.0"
+"""Newest release of Kafka Streams."""
 OLD_STREAMS_VERSION: Final = "4.2.1"
 """First line of releases with the streams protocol."""
 
