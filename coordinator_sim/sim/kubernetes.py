@@ -210,14 +210,14 @@ class Workload:
             pod = self._pods.get(name)
             if pod is not None and not pod.is_terminating:
                 self._delete(name)
-                return not is_ordered
+                return not is_ordered or name not in self._pods
             if pod is not None and is_ordered:
                 return False
         for name in reversed(names[: self.replicas]):
             pod = self._pods[name]
             if pod.revision != self._revision and not pod.is_terminating:
                 self._delete(name)
-                return False
+                return name not in self._pods
             if pod.is_terminating or pod.ready_us is None:
                 return False
         return False

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -242,6 +242,7 @@ def test_autoscaler_on_cpu_follows_busy_pods() -> None:
 
 
 @settings(max_examples=12)
+@example(replicas=6, then=3, kind="StatefulSet", at_ms=60_992, seed=0)
 @given(
     replicas=st.integers(0, 6),
     then=st.integers(0, 6),
