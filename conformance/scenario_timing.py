@@ -65,11 +65,17 @@ def timings_of(scenario: Scenario) -> dict[str, GroupTiming]:
     return {group.group_id: _timing_of(scenario, group) for group in scenario.groups}
 
 
-def circumstances_of(scenario: Scenario) -> Circumstances:
-    """Return the facts that a checker may know about the scenario's trace."""
+def circumstances_of(scenario: Scenario, *, has_story: bool = False) -> Circumstances:
+    """Return the facts that a checker may know about the scenario's trace.
+
+    Args:
+        scenario: The scenario.
+        has_story: Whether a story acts on it too, which may do so up to its end.
+    """
+    calm_ms = scenario.duration_ms if has_story else calm_from_ms(scenario)
     return Circumstances(
         timings=timings_of(scenario),
-        calm_from_us=calm_from_ms(scenario) * 1_000,
+        calm_from_us=calm_ms * 1_000,
         ends_at_us=scenario.duration_ms * 1_000,
     )
 
@@ -82,9 +88,12 @@ def calm_from_ms(scenario: Scenario) -> int:
     added to the end of the last happening.
 
     A world with a variety is never calm: garbage collections go on to its end, so its groups need
-    not come to rest. Nor do groups that meet poison records, or a fault rule that has no end.
+    not come to rest. Nor do groups that meet poison records, or a fault rule that has no end, or
+    whose members are pods.
     """
-    if scenario.variety is not None or any(topic.poison for topic in scenario.topics):
+    if scenario.variety is not None or scenario.kubernetes:
+        return scenario.duration_ms
+    if any(topic.poison for topic in scenario.topics):
         return scenario.duration_ms
     rules = [each.rule for each in scenario.happenings if isinstance(each, FaultRule)]
     if any(rule.for_ms is rule.times is rule.match.nth is None for rule in rules):

@@ -86,7 +86,8 @@ def simulated(
     recorder = MemoryRecorder()
     try:
         run_scenario(lasting, seed=seed, recorder=recorder, story=story)
-        report = check_all(recorder.events, circumstances_of(lasting))
+        known = circumstances_of(lasting, has_story=story is not None)
+        report = check_all(recorder.events, known)
         run = SimulatedRun(scenario=lasting, seed=seed, events=recorder.events, report=report)
         judge(run)
         yield run

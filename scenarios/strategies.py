@@ -504,5 +504,6 @@ __all__ = [
     "faults_on",
     "loads",
     "scenarios",
+    "share_scenarios",
     "topics",
 ]

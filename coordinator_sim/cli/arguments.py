@@ -136,8 +136,10 @@ def find_scenario(name_or_file: str) -> "Scenario":
     path = Path(name_or_file)
     if path.suffix == ".json":
         return load_scenario(path)
+    if path.suffix == ".py":
+        raise ScenarioError(f"{path}: a story can only be run: coordinator-sim run {path}")
     if path.is_file():
-        raise ScenarioError(f"{path}: a scenario's file ends in .json, a story's in .py; rename it")
+        raise ScenarioError(f"{path}: a scenario's file ends in .json; rename it")
     return task_scenarios().get(name_or_file) or scenario_named(name_or_file)
 
 

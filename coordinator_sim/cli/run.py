@@ -171,7 +171,8 @@ def run(
         typer.echo(f"{found.title}\n")
     with arguments.run_folder(out, Path("out") / found.name) as directory:
         events, elided = simulate_visibly(simulation, directory, format_, log_dir, request_log)
-    verdicts = check_all(events, circumstances_of(found))
+    known = circumstances_of(found, has_story=simulation.story is not None)
+    verdicts = check_all(events, known)
     lines = None if broker_log is None else write_broker_log(events, found.profile, broker_log)
     if json:
         print_json(simulation, events, verdicts, directory, elided)
@@ -493,7 +494,7 @@ def slices_of(
     from coordinator_sim_conformance.checkers import slice_lines
     from coordinator_sim_conformance.scenario_timing import circumstances_of
 
-    known = circumstances_of(simulation.scenario)
+    known = circumstances_of(simulation.scenario, has_story=simulation.story is not None)
     firsts = [result.violations[0] for result in verdicts.results if result.violations]
     return {found.invariant: slice_lines(events, found, known) for found in firsts}
 

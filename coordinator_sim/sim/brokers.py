@@ -5,7 +5,7 @@ a parked JoinGroup therefore delays everything behind it on its connection.
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Final
 
 from msgspec import Struct, structs
@@ -85,7 +85,7 @@ _CHANCES: Final = 1_000_000
 _RESUME_ORDERS: Final = (REQUESTS, TIMERS)
 
 
-@cache
+@lru_cache(maxsize=64)
 def _empty_records(count: int) -> bytes:
     """Return a batch of so many records without key and value."""
     numbers = range(count)
@@ -239,6 +239,8 @@ class Channel:
 
         def refuse(refusal: Struct) -> None:
             connection.answering = None
+            if connection.waiting:
+                self._cluster.has_more(self)
             if message is not None:
                 self._respond((message.correlation_id, refusal))  # type: ignore[arg-type] # as in answered
 

@@ -201,6 +201,7 @@ class Calm:
             or bool(self._brokers.held)
             or any(self._world.slow_percents.values())
             or cluster.scheduler.has_tasks
+            or any(type(event) is Timeout for *_, event in self._world.environment.pending())
             or any(
                 each.coordinator.idle_sessions() is None for each in cluster.groups.living.values()
             )
@@ -239,10 +240,12 @@ def _is_scripted(event: Scheduled) -> bool:
 
 def _refusal(scenario: Scenario) -> str:
     """Return why no time of a scenario is left out; empty where some may be."""
+    if scenario.kubernetes:
+        return "workloads of Kubernetes are scaled and restarted at any time"
     if scenario.tasks or scenario.workloads:
         return "workloads run beside the groups"
     if any(topic.load or topic.poison for topic in scenario.topics):
         return "a topic's load or poison goes by the clock, which would stand still"
     if not all(isinstance(group, ConsumerGroupSpec) for group in scenario.groups):
-        return "Connect clusters have work that comes by itself"
+        return "groups of Connect, or share groups, have work that comes by itself"
     return ""

@@ -9,6 +9,7 @@ from coordinator_sim.broker.metadata.image import BROKER_RESOURCE, GROUP_RESOURC
 from coordinator_sim.broker.security.access import BROKER_PRINCIPAL
 from coordinator_sim.broker.security.authorizer import CLUSTER_NAME, WILDCARD, Operation
 from coordinator_sim.broker.security.image_authorizer import ALLOW, DENY, LITERAL, RESOURCE_TYPES
+from coordinator_sim.clock import Action
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.create_acls import AclCreation, CreateAclsRequest
@@ -53,10 +54,10 @@ class ClusterAdmin:
             )
             self._send(CreateAclsRequest((acl,)), lambda answer: answer.results)
 
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic. Source: kafka 4.4, ControllerApis.deleteTopics."""
+    def delete_topic(self, name: str, deleted: Action) -> None:
+        """Delete a topic; `deleted` is called once it is. Source: ControllerApis.deleteTopics."""
         request = DeleteTopicsRequest(topics=(DeleteTopicState(name),))
-        self._send(request, lambda answer: answer.responses)
+        self._send(request, lambda answer: answer.responses, done=deleted)
 
     def change_config(self, change: ChangeConfig) -> None:
         """Set or delete configs. Source: kafka 4.4, ControllerApis.handleIncrementalAlterConfigs.
@@ -93,15 +94,25 @@ class ClusterAdmin:
         wanted = DeleteAclsFilter(kind, name, LITERAL, _EVERYBODY, host, operation, DENY)
         self._send(DeleteAclsRequest((wanted,)), lambda answer: answer.filter_results)
 
-    def _send(self, request: Any, results: Callable[[Any], Any], to: int | None = None) -> None:  # noqa: ANN401 - any request of an operator
+    def _send(
+        self,
+        request: Any,  # noqa: ANN401 - any request of an operator
+        results: Callable[[Any], Any],
+        to: int | None = None,
+        done: Action | None = None,
+    ) -> None:
         def answered(answer: Any) -> None:  # noqa: ANN401 - its response
-            for result in results(answer):
-                if result.error_code is not ErrorCode.NONE:
-                    self._refused(result.error_code, result.error_message or "")
+            refused = [each for each in results(answer) if each.error_code is not ErrorCode.NONE]
+            for each in refused:
+                self._refused(each.error_code, each.error_message or "")
+            if not refused and done is not None:
+                done()
 
         living = sorted(self._cluster.groups.living)
-        if living:
-            self._cluster.send(living[0] if to is None else to, request, _OPERATOR, answered)
+        if not living:
+            self._refused(ErrorCode.BROKER_NOT_AVAILABLE, "no broker lives")
+            return
+        self._cluster.send(living[0] if to is None else to, request, _OPERATOR, answered)
 
 
 def _resource(rule: DenyAccess) -> tuple[int, str]:

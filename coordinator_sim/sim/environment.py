@@ -6,7 +6,6 @@ by priority, first in first out. A run may draw the priority of simultaneous eve
 """
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from heapq import heapify, heappush
 from operator import methodcaller
 from typing import Any, ClassVar, Final, Never
@@ -47,6 +46,7 @@ class Environment(simpy.Environment):
 
     Attributes:
         now_us: The present instant in microseconds; another name of what simpy calls `now`.
+        scheduled_count: Events scheduled until the last run began.
     """
 
     __slots__ = ("_now",)
@@ -56,6 +56,7 @@ class Environment(simpy.Environment):
         super().__init__(initial_time=0)
         self._calls: list[Entry] = self._queue  # type: ignore[assignment] # for simpy: events
         self._tie_choices = tie_choices
+        self.scheduled_count = 0
 
     def call_at(self, at_us: int, action: Action) -> None:
         """Call the action at the instant, which must not have passed."""
@@ -70,11 +71,6 @@ class Environment(simpy.Environment):
         if priority == NORMAL and self._tie_choices is not None:
             drawn = self._drawn_priority(self._tie_choices)
         heappush(self._calls, (self.now_us + int(delay), drawn, next(self._eid), event))
-
-    @property
-    def scheduled_count(self) -> int:
-        """Number of events scheduled so far: timers, deliveries, happenings."""
-        return next(copy(self._eid))
 
     def pending(self) -> Sequence[Entry]:
         """Return the events to come, in no order."""
@@ -101,7 +97,8 @@ class Environment(simpy.Environment):
         """
         if end_us < self.now_us:
             return
-        heappush(self._calls, (end_us, _LAST, next(self._eid), Call(_reach_end)))
+        self.scheduled_count = next(self._eid)
+        heappush(self._calls, (end_us, _LAST, self.scheduled_count, Call(_reach_end)))
         try:
             while True:
                 self.step()

@@ -193,9 +193,10 @@ class Stage:
                     self._world.topic_logs.grow(topic, to, self._world.environment.now_us)
             case scripted.CreateTopic(topic=topic, partitions=partitions):
                 self._cluster.create_topic(topic, partitions)
+                self._world.topic_logs.create(topic)
             case scripted.DeleteTopic(topic=topic):
-                self._cluster.administer(partial(self._admin.delete_topic, topic))
-                self._world.topic_logs.delete(topic)
+                deleted = partial(self._world.topic_logs.delete, topic)
+                self._cluster.administer(partial(self._admin.delete_topic, topic, deleted))
             case scripted.ChangeConfig():
                 self._cluster.administer(partial(self._admin.change_config, happening))
             case scripted.DenyAccess(member=member, for_ms=for_ms):
@@ -221,8 +222,7 @@ class Stage:
     def _slow_down(self, happening: scripted.SlowDownstream) -> None:
         group_id, percent = happening.group_id, happening.percent
         self._world.slow_percents.setdefault(group_id, []).append(percent)
-        end_us = self._world.environment.now_us + happening.for_ms * US_PER_MS
-        self._world.environment.call_at(end_us, partial(self._recover, group_id, percent))
+        self._in(happening.for_ms, partial(self._recover, group_id, percent))
 
     def _recover(self, group_id: str, percent: int) -> None:
         self._world.record_fault("DownstreamRecovered", group_id=group_id, percent=str(percent))

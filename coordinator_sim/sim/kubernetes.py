@@ -5,6 +5,7 @@ late, get SIGTERM and, after their grace period, SIGKILL, and are restarted with
 What an autoscaler does is in `scaling_loops`.
 
 DEVIATION: controllers act at the instant of what they react to; theirs take milliseconds.
+
 Source: kubernetes 1.35, pkg/controller/deployment/rolling.go, pkg/controller/replicaset,
 pkg/controller/statefulset/stateful_set_control.go, pkg/kubelet/kuberuntime.
 """
@@ -154,7 +155,7 @@ class Workload:
         """Create and end pods; return whether some were ended, so that more may be created."""
         active = self.active
         new = [name for name, pod in active.items() if pod.revision == self._revision]
-        old = [name for name in active if name not in new]
+        old = [name for name, pod in active.items() if pod.revision != self._revision]
         surge, unavailable = fenceposts(self.spec, self.replicas)
         ended = self._victims(new)[: max(len(new) - self.replicas, 0)]
         room = self.replicas + surge - len(active) if old else self.replicas
@@ -168,7 +169,7 @@ class Workload:
             may_end = len(active) + len(created) - lowest - not_ready
             unready = [name for name in old if active[name].ready_us is None]
             ended += self._victims(unready)[: max(may_end, 0)]
-            ready = [name for name in old if name not in unready]
+            ready = [name for name in old if active[name].ready_us is not None]
             spare = min(self.ready_count - lowest, may_end - len(ended))
             ended += self._victims(ready)[: max(spare, 0)]
         for name in ended:

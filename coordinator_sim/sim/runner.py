@@ -106,7 +106,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
 
     Args:
         end_us: Virtual time at its end, in microseconds.
-        scheduled_count: Events of the clock: timers, deliveries and happenings.
+        scheduled_count: Events of the clock until the last step of the run began.
         tape: The choices made, in order, if they were kept; replay them with `tape=`.
         offsets_log: The batches of `__consumer_offsets`, by partition, each in log order.
         metrics: Metrics of every living broker's coordinator, by broker id.
@@ -197,9 +197,8 @@ class Simulation:
         if story is not None:
             self._environment.process(story(StoryWorld(world, scenario, stage.happen, watch)))
         self._elision: Elision | Calm | None = None
-        has_processes = story is not None or bool(scenario.kubernetes)
         if leaves_calm_out:
-            self._elision = Calm(world, brokers, scenario, retimed, has_story=has_processes)
+            self._elision = Calm(world, brokers, scenario, retimed, has_story=story is not None)
         elif elide:
             self._elision = Elision(world, brokers, scenario.duration_ms * US_PER_MS)
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from coordinator_sim.broker.metadata.changes import ConfigsChanged
+from coordinator_sim.broker.metadata.image import GROUP_RESOURCE
 from coordinator_sim.clients.config import ShareConsumerConfig
 from coordinator_sim.clients.effects import (
     AcknowledgementsCompleted,
@@ -31,8 +32,6 @@ from coordinator_sim.sim.scenario.world import ShareConsumerSpec, ShareGroupSpec
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, OffsetEntry
 
-_GROUP_RESOURCE: Final = 32
-"""Source: kafka 4.4, ConfigResource.Type.GROUP."""
 _BATCH_US: Final = 100 * US_PER_MS
 """From one batch of a topic's producers to the next."""
 
@@ -54,7 +53,7 @@ class ShareLogs:
         self._topics = tuple(dict.fromkeys(topic for group in groups for topic in group.topics))
         for group in groups:
             values = {"share.auto.offset.reset": "earliest", **group.group_settings}
-            world.cluster.change(ConfigsChanged(_GROUP_RESOURCE, group.group_id, dict(values)))
+            world.cluster.change(ConfigsChanged(GROUP_RESOURCE, group.group_id, dict(values)))
         if self._topics:
             self._write()
 

@@ -9,6 +9,7 @@ A story is a generator function. It yields simpy events and acts on the world be
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -39,13 +40,13 @@ class GroupWatch:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.on_event: Callable[[str], None] | None = None
-        """Called with the id of each event's group."""
+        self.on_event: Callable[[str | None], None] | None = None
+        """Called with the id of each event's group; None where it concerns no group, or many."""
 
     def record(self, event: TraceEvent) -> None:
         """Record the event."""
         self._recorder.record(event)
-        if event.group_id is not None and self.on_event is not None:
+        if self.on_event is not None:
             self.on_event(event.group_id)
 
 
@@ -166,13 +167,21 @@ class StoryWorld:
         except msgspec.ValidationError as error:
             raise ScenarioError(f"{kind.__name__}: {error}") from error
         check_happening(self._scenario, happening)
+        if kind is happenings.DenyAccess and not any(
+            isinstance(each, happenings.DenyAccess) for each in self._scenario.happenings
+        ):
+            raise ScenarioError(
+                "DenyAccess of a story: the brokers have no authorizer; give the scenario a "
+                "DenyAccess of its own, at its end if it shall deny nothing before"
+            )
         self._perform(happening)
 
-    def _look_soon(self, group_id: str) -> None:
-        """Look at the group once what is being done at this instant is done."""
-        if group_id in self._waiting and group_id not in self._looks_at:
-            self._looks_at.add(group_id)
-            self.environment.timeout(0).callbacks.append(lambda _: self._look(group_id))
+    def _look_soon(self, group_id: str | None) -> None:
+        """Look at the group, or at all, once what is being done at this instant is done."""
+        for each in self._waiting if group_id is None else (group_id,):
+            if each in self._waiting and each not in self._looks_at:
+                self._looks_at.add(each)
+                self.environment.call_at(self.environment.now_us, partial(self._look, each))
 
     def _look(self, group_id: str) -> None:
         self._looks_at.discard(group_id)

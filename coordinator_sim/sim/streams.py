@@ -64,8 +64,10 @@ class Application:
         return sum(store.bytes for store in self.part_of(task).stores.values())
 
     def rate_of(self, task: StreamsTaskId) -> int:
-        """Return the bytes a second at which a task restores: those of all its stores."""
-        return sum(store.restore_bytes_per_s for store in self.part_of(task).stores.values())
+        """Return the bytes a second at which a task restores, whose last store ends it."""
+        stores = self.part_of(task).stores.values()
+        longest_us = max((s.bytes * _US_PER_S // s.restore_bytes_per_s for s in stores), default=0)
+        return self.size_of(task) * _US_PER_S // max(longest_us, 1)
 
     def offset_of(self, task: StreamsTaskId, restored: int) -> int:
         """Return the sum of changelog offsets for restored bytes."""

@@ -145,6 +145,10 @@ class TopicLogs:
         self._rates.pop(topic, None)
         self._loads.pop(topic, None)
 
+    def create(self, topic: str) -> None:
+        """Know that a topic is there, which may have been deleted before."""
+        self.deleted.pop(topic, None)
+
     def delete(self, topic: str) -> None:
         """Remove all records of a topic, which receives none by itself any more."""
         self.deleted[topic] = None

@@ -17,7 +17,7 @@ RUNGS_US: Final[tuple[int, ...]] = (
     *(step * 1_000 for step in (1, 2, 5, 10, 20, 50)),
     *(step * (10_000 * 10**decade) for decade in range(7) for step in (10, 15, 20, 30, 40, 60)),
 )
-"""Delays between which records are counted: 1 ms to 9 days, from 100 ms on six a decade."""
+"""Delays between which records are counted: 1 ms to 7 days, from 100 ms on six a decade."""
 _LIVES: Final = {"started": 1, "gone": -1}
 """What the beginning and the end of a process add to the processes that run."""
 
@@ -34,7 +34,7 @@ class GroupLag(Struct, frozen=True, kw_only=True):
         max_lag_us: Greatest age of an unprocessed record.
         records: Records processed, repetitions included.
         delay_p50_us: Half of them were processed within this time after they had arrived. This and
-            the next two are interpolated between two rungs, which are at most half apart.
+            the next two are interpolated between two rungs of `RUNGS_US`.
         member_us: Time in which processes of the group ran, over all of them; 0 where the trace
             has none, as for the tasks of a sink connector.
     """

@@ -12,50 +12,14 @@ of `keda-thrash` 25, 31 and 39.
 
 from typing import Final
 
-from coordinator_sim.sim.scenario import (
-    ConsumerGroupSpec,
-    ConsumerSpec,
-    PerRecord,
-    ScaledObject,
-    Scenario,
-    TopicSpec,
-    Trigger,
-    WorkloadSpec,
-)
+from msgspec import structs
 
-PODS: Final = 15
-"""Twelve replicas, and a quarter more while pods are replaced."""
-LAG: Final = {"consumerGroup": "orders-app", "topic": "orders", "lagThreshold": "2000"}
+from coordinator_sim.sim.scenario import with_settings
+from coordinator_sim_scenarios.catalog.keda_thrash import SCENARIO as THRASH
 
-SCENARIO: Final = Scenario(
+SCENARIO: Final = structs.replace(
+    with_settings(THRASH, {"keda.minReplicaCount": "6"}),
     name="keda-thrash-cured",
     title="KEDA keeps as many pods as the load needs",
     story="The group of keda-thrash, which needs six pods; KEDA keeps between six and twelve.",
-    duration_ms=1_800_000,
-    topics=(TopicSpec(name="orders", partitions=12, records_per_s=60),),
-    groups=(
-        ConsumerGroupSpec(
-            group_id="orders-app",
-            topics=("orders",),
-            assignors=("range",),
-            members=tuple(
-                ConsumerSpec(
-                    name=f"orders-{each}",
-                    start_ms=None,
-                    processing=PerRecord(us=6_000, poll_us=1_000_000),
-                )
-                for each in range(PODS)
-            ),
-        ),
-    ),
-    kubernetes=(
-        WorkloadSpec(
-            name="orders",
-            group_id="orders-app",
-            replicas=2,
-            autoscaler=ScaledObject(
-                triggers=(Trigger(metadata=LAG),), min_replica_count=6, max_replica_count=12
-            ),
-        ),
-    ),
 )

@@ -244,10 +244,11 @@ class ShareFetch:
 
     def acknowledge(self, partition: TopicPartition, offset: int, kind: AcknowledgeType) -> bool:
         """Acknowledge a record; return whether the application has it."""
-        for batch in self._all():
-            if batch.tip.topic_partition == partition and offset in batch.records:
-                batch.acknowledge(offset, kind)
-                return True
+        for tip, batches in self._batches.items():
+            for batch in batches if tip.topic_partition == partition else ():
+                if offset in batch.records:
+                    batch.acknowledge(offset, kind)
+                    return True
         return False
 
     def acknowledge_all(self, kind: AcknowledgeType) -> None:

@@ -190,10 +190,6 @@ class ShareRequests(AsyncHeartbeats):
         unsent.complete(error)
         self._outcomes.append(({tip: unsent}, True))
 
-    def _tell_outcomes(self, outcomes: Outcomes, renews: bool) -> None:
-        """Tell the application, within its next call (maybeSendShareAcknowledgementEvent)."""
-        self._outcomes.append((outcomes, renews))
-
     def _unsendable(self, node_id: int, tip: TopicIdPartition) -> str:
         """Return why a broker gets nothing (acknowledgementsCannotBeSentError)."""
         leader_id = self._leaders.get(tip, (NO_NODE, 0))[0]

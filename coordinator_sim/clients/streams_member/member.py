@@ -4,6 +4,7 @@ The stream thread is its application: it runs the callbacks onTasksAssigned, onT
 onAllTasksLost, and reads statuses and offsets in `StreamsRebalanceData`.
 
 DEVIATION: a thread does not unsubscribe: nothing makes a task migrate but its loss.
+
 DEVIATION: a description of the topology is never pushed: without a plugin no broker asks for it.
 
 Source: kafka 4.4, clients/.../consumer/internals/StreamsMembershipManager.java,

@@ -48,7 +48,7 @@ _WILD: Final = frozenset("*?[")
 
 
 def check_rule(scenario: UncheckedScenario, happening: FaultRule) -> None:
-    """Refuse a rule that no request of the scenario can match.
+    """Refuse a rule that no request of the simulator's clients can match, or with unknown names.
 
     Raises:
         ScenarioError: names the field, why it matches nothing, and what would match.

@@ -132,8 +132,17 @@ def check_load(topic: str, load: Load) -> None:
                 least = second + 1
 
 
-def check_shares(topic: str, keys: Keys | None, poison: PoisonRecords | None, most: int) -> None:
-    """Refuse keys that do not fit the most partitions of a topic, and poison that hits nothing.
+def check_shares(
+    topic: str, keys: Keys | None, poison: PoisonRecords | None, *, first: int, most: int
+) -> None:
+    """Refuse keys that do not fit a topic's partitions, and poison that hits nothing.
+
+    Args:
+        topic: Its name.
+        keys: Shares of its partitions.
+        poison: Its poison records.
+        first: Partitions at the start.
+        most: Partitions that it ever has.
 
     Raises:
         ScenarioError: names the topic, the value, the bound and the fix.
@@ -148,6 +157,7 @@ def check_shares(topic: str, keys: Keys | None, poison: PoisonRecords | None, mo
                 "that it ever has"
             )
         _within(f"smallest weight of {where}", min(keys.weights), 0, _MOST_PER_S)
+        _within(f"sum of the first weights of {where}", sum(keys.weights[:first]), 1, _MOST_PER_S)
         _within(f"sum of weights of {where}", sum(keys.weights), 1, _MOST_PER_S)
     if poison is not None:
         _within(f"ms of poison in {where}", poison.ms, 1, _LONGEST_POISON_MS)

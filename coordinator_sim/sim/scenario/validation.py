@@ -377,8 +377,12 @@ def _check_subscription(
     scenario: UncheckedScenario, happening: happenings.ChangeSubscription
 ) -> None:
     _check_member(scenario, happening.member)
-    if not isinstance(scenario.group_of(happening.member), ConsumerGroupSpec):
-        raise ScenarioError(f"{happening.member!r} is a Connect worker: only consumers subscribe")
+    group = scenario.group_of(happening.member)
+    if not isinstance(group, ConsumerGroupSpec) or isinstance(group, world.StreamsGroupSpec):
+        raise ScenarioError(
+            f"{happening.member!r} of {group.group_id!r} is in no consumer group: only its members "
+            "subscribe to other topics"
+        )
     if not happening.topics:
         raise ScenarioError("ChangeSubscription without topics: name one, or stop the member")
     for topic in happening.topics:
@@ -558,7 +562,9 @@ def _check_load(scenario: UncheckedScenario, topic: world.TopicSpec) -> None:
         raise ScenarioError(f"{where} has keys and no load: give the load that they share")
     added = [e for e in scenario.happenings if isinstance(e, happenings.AddPartitions)]
     most = max([topic.partitions, *(each.to for each in added if each.topic == topic.name)])
-    check_shares(topic.name, topic.keys or None, topic.poison or None, most)
+    check_shares(
+        topic.name, topic.keys or None, topic.poison or None, first=topic.partitions, most=most
+    )
 
 
 def _check_groups(scenario: UncheckedScenario) -> None:
@@ -639,6 +645,12 @@ def _check_share_group(scenario: UncheckedScenario, group: world.ShareGroupSpec)
     check_settings(Scope.SHARE_GROUP, group.group_settings)
     for topic in group.topics:
         checks.known("topic", topic, scenario.partitions_by_topic)
+    for spec in scenario.topics:
+        if spec.poison and spec.name in group.topics:
+            raise ScenarioError(
+                f"poison of topic {spec.name!r}: members of share group {group.group_id!r} say by "
+                "fates.poison_every what fails; leave poison out"
+            )
     for member in group.members:
         check_settings(Scope.SHARE, {**group.settings, **member.settings})
         checks.within(
