@@ -542,3 +542,22 @@ def test_a_trace_without_its_heartbeats_is_not_replayed() -> None:
     run_scenario(steady(), recorder=recorder, elide=True)
     with pytest.raises(DataError, match="run its scenario again without --elide"):
         Recording(recorder.events, None)
+
+
+def test_calm_time_is_not_left_out_while_access_is_denied() -> None:
+    """A denial of an hour ends after an hour, however calm the group is meanwhile."""
+    denied = scenarios.DenyAccess(
+        at_ms=3_600_000, topic="orders", operation="DESCRIBE", for_ms=3_600_000
+    )
+    world = deployed(
+        every_ms=6 * 3_600_000,
+        deploys=1,
+        variety=Variety(calm_ms=60_000, pause_ms=()),
+        happenings=(denied,),
+    )
+    events, elided = lived(world)
+
+    told = [each for each in events if each.reason_text in ("DenyAccess", "AccessAllowed")]
+    assert elided is not None
+    assert elided.us > 0
+    assert told[1].ts_us - told[0].ts_us == 3_600_000_000

@@ -25,8 +25,10 @@ from coordinator_sim.broker.settings import ClusterSettings, Endpoint
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.messages.heartbeat import HeartbeatRequest
 from coordinator_sim.sim import scenario as scenarios
+from coordinator_sim.sim.runner import Simulation
 from coordinator_sim.sim.scenario import scenario_from_json, scenario_to_json
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.recorder import MemoryRecorder, NullRecorder
 from coordinator_sim_pytest.properties import simulated
 from tests.simulated import events_of, scenario_of
 from tests.unit.broker.frames_client import FramesClient
@@ -342,3 +344,31 @@ def test_new_happenings_survive_a_file() -> None:
         scenarios.DenyAccess(at_ms=2, for_ms=3, topic="orders", operation="DESCRIBE"),
     )
     assert scenario_from_json(scenario_to_json(scenario)) == scenario
+
+
+def test_topic_is_known_again_once_it_is_made_again() -> None:
+    """Consumers do not ask for its metadata at each poll for ever."""
+    world = world_of(
+        scenarios.DeleteTopic(at_ms=20_000, topic="payments"),
+        scenarios.CreateTopic(at_ms=30_000, topic="payments", partitions=2),
+    )
+    simulation = Simulation(world, recorder=NullRecorder())
+    simulation.run_until(25_000_000)
+    gone = dict(simulation.world.topic_logs.deleted)
+    simulation.run_until(35_000_000)
+
+    assert gone == {"payments": None}
+    assert not simulation.world.topic_logs.deleted
+
+
+def test_deletion_that_no_broker_takes_changes_nothing() -> None:
+    """All brokers are down: the refusal is in the trace, and the topic has its records."""
+    down = [scenarios.CrashBroker(at_ms=20_000, broker=each, for_ms=20_000) for each in (1, 2, 3)]
+    deleted = scenarios.DeleteTopic(at_ms=25_000, topic="payments")
+    recorder = MemoryRecorder()
+    simulation = Simulation(world_of(*down, deleted), recorder=recorder)
+    simulation.run_until(26_000_000)
+
+    refused = [each for each in recorder.events if each.reason_text == "AdminRefused"]
+    assert [each.attrs["error"] for each in refused] == ["BROKER_NOT_AVAILABLE"]
+    assert not simulation.world.topic_logs.deleted

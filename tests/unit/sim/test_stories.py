@@ -15,6 +15,8 @@ from coordinator_sim.sim.scenario import (
     Choice,
     ConsumerGroupSpec,
     ConsumerSpec,
+    CrashBroker,
+    DenyAccess,
     PauseBroker,
     PauseMember,
     Scenario,
@@ -205,3 +207,29 @@ def test_no_run_without_simpy() -> None:
 
     assert run.returncode != 0
     assert "AttributeError: " in run.stderr
+
+
+def test_a_group_whose_only_broker_dies_is_dead() -> None:
+    """The story hears of it at once, though nobody is left who tells of the group."""
+    seen: list[int] = []
+
+    def story(world: StoryWorld) -> ProcessGenerator:
+        yield world.until("orders-app", "Stable")
+        yield world.until("orders-app", "Dead") | world.timeout("40s")
+        seen.append(world.now_ms)
+
+    crash = CrashBroker(at_ms=20_000, broker=1, for_ms=20_000)
+    told(story, msgspec.structs.replace(group_of(2), brokers=1, happenings=(crash,)))
+
+    assert seen == [20_000]
+
+
+def test_access_is_not_denied_without_an_authorizer() -> None:
+    """A scenario that never denies has brokers without one; the line says what to do."""
+
+    def story(world: StoryWorld) -> ProcessGenerator:
+        yield world.timeout("1s")
+        world.happen(DenyAccess, group_id="orders-app", operation="READ", for_ms=1_000)
+
+    with pytest.raises(ScenarioError, match="DenyAccess of a story: the brokers have no authorize"):
+        run_scenario(group_of(1), recorder=NullRecorder(), story=story)
