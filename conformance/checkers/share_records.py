@@ -113,7 +113,11 @@ def _judge_deliveries(history: History) -> Findings:
         if outcome is not None and outcome.attrs["type"] in _FINAL:
             message = f"is delivered after {outcome.client_id} settled it: {outcome.attrs['type']}"
             found.append(_violation("I11", record, message, before.event, outcome, event))
-        elif count <= before.count and event.client_id != before.event.client_id:
+        elif (
+            count <= before.count
+            and event.client_id != before.event.client_id
+            and not before.is_unsure  # another leader does not know what was held
+        ):
             message = f"is delivery {count} to {event.client_id}, and {before.count} to another"
             found.append(_violation("I11", record, message, before.event, event))
     return Findings(len(again), tuple(found))

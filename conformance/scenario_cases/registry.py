@@ -10,6 +10,8 @@ MODULES: Final = (
     "consumers",
     "consumer_failures",
     "new_consumers",
+    "share_and_streams",
+    "kubernetes",
     "client_models",
     "connect",
     "connect_failures",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinator_sim.sim.scenario import ConsumerGroupSpec
+from coordinator_sim.sim.scenario import ConsumerGroupSpec, ShareGroupSpec, StreamsGroupSpec
 from coordinator_sim.trace.events import Event
 from coordinator_sim_conformance.checkers import Verdict, check_all
 from coordinator_sim_conformance.scenario_cases.case import ScenarioCase
@@ -15,6 +15,7 @@ from coordinator_sim_scenarios.catalog import all_scenarios, scenario_named
 ALWAYS_JUDGED = ("I1", "I2", "I3", "I4", "I5", "I6")
 OF_NEW_GROUPS = ("I1",)
 """Judged in groups of the consumer protocol, which have neither generations nor JoinGroups."""
+OF_SHARE_GROUPS = ("I3", "I5", "I6")
 
 
 @pytest.mark.parametrize(
@@ -30,11 +31,14 @@ def test_scenario_shows_it(case: ScenarioCase) -> None:
 
     report = check_all(seen.events, circumstances_of(seen.scenario))
     assert report.violations == ()
-    is_new = any(
+    (group, *_) = seen.scenario.groups
+    wanted = ALWAYS_JUDGED
+    if isinstance(group, ShareGroupSpec):
+        wanted = OF_SHARE_GROUPS
+    elif isinstance(group, StreamsGroupSpec) or (
         isinstance(group, ConsumerGroupSpec) and group.settings.get("group.protocol") == "consumer"
-        for group in seen.scenario.groups
-    )
-    wanted = OF_NEW_GROUPS if is_new else ALWAYS_JUDGED
+    ):
+        wanted = OF_NEW_GROUPS
     assert set(wanted) <= set(report.having(Verdict.PASS))
 
 

@@ -7,11 +7,14 @@ from collections.abc import Collection
 from typing import Final
 
 from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.kafka.profiles import profile_named
 from coordinator_sim.kafka.topic_names import check_topic_name
 from coordinator_sim.sim.scenario.happenings import AddConnector
 from coordinator_sim.sim.scenario.ranges import RANGE
+from coordinator_sim.sim.scenario.settings import Scope, check_settings
 from coordinator_sim.sim.scenario.unchecked import UncheckedScenario
-from coordinator_sim.sim.scenario.world import ConnectGroupSpec
+from coordinator_sim.sim.scenario.work import check_processing
+from coordinator_sim.sim.scenario.world import ConnectGroupSpec, RecordFates, ShareGroupSpec
 
 MAX_TIME_MS: Final = 10_000 * 366 * 24 * 3_600_000
 """Ten thousand years: as microseconds this still fits 64 bits."""
@@ -60,3 +63,34 @@ def added_connectors(scenario: UncheckedScenario, group: ConnectGroupSpec) -> li
         for happening in scenario.happenings
         if isinstance(happening, AddConnector) and happening.group_id == group.group_id
     ]
+
+
+def check_share_group(scenario: UncheckedScenario, group: ShareGroupSpec) -> None:
+    """Refuse a share group that the scenario's world cannot have."""
+    if not profile_named(scenario.profile).share_groups:
+        raise ScenarioError(
+            f"share group {group.group_id!r}: brokers of profile {scenario.profile!r} have none; "
+            "use profile 4.2 or a later one"
+        )
+    check_settings(Scope.SHARE_GROUP, group.group_settings)
+    for topic in group.topics:
+        known("topic", topic, scenario.partitions_by_topic)
+    for spec in scenario.topics:
+        if spec.poison and spec.name in group.topics:
+            raise ScenarioError(
+                f"poison of topic {spec.name!r}: members of share group {group.group_id!r} say by "
+                "fates.poison_every what fails; leave poison out"
+            )
+    for member in group.members:
+        check_settings(Scope.SHARE, {**group.settings, **member.settings})
+        within(f"processing_ms of {member.name!r}", member.processing_ms, 0, MAX_TIME_MS)
+        if member.processing is not None:
+            check_processing(member.name, member.processing)
+        for name in member.fates.__struct_fields__:
+            every = getattr(member.fates, name)
+            within(f"{name} of {member.name!r}", every, 0, MAX_TIME_MS)
+        if member.acknowledges == "implicit" and member.fates != RecordFates():
+            raise ScenarioError(
+                f"fates of {member.name!r}: implicit acknowledgement accepts every record; use "
+                'acknowledges="explicit", or leave them out'
+            )

@@ -592,7 +592,7 @@ def _check_group(scenario: UncheckedScenario, group: world.GroupSpec) -> None:
         case world.ConsumerGroupSpec():
             _check_consumers(scenario, group)
         case world.ShareGroupSpec():
-            _check_share_group(scenario, group)
+            checks.check_share_group(scenario, group)
         case world.ConnectGroupSpec():
             _check_connect(group)
             _check_internal_topics(group)
@@ -634,38 +634,6 @@ def _check_consumers(scenario: UncheckedScenario, group: world.ConsumerGroupSpec
             checks.known("topic", topic, topics)
     _check_new_members(scenario, group)
     _check_librdkafka(group)
-
-
-def _check_share_group(scenario: UncheckedScenario, group: world.ShareGroupSpec) -> None:
-    if not profile_named(scenario.profile).share_groups:
-        raise ScenarioError(
-            f"share group {group.group_id!r}: brokers of profile {scenario.profile!r} have none; "
-            "use profile 4.2 or a later one"
-        )
-    check_settings(Scope.SHARE_GROUP, group.group_settings)
-    for topic in group.topics:
-        checks.known("topic", topic, scenario.partitions_by_topic)
-    for spec in scenario.topics:
-        if spec.poison and spec.name in group.topics:
-            raise ScenarioError(
-                f"poison of topic {spec.name!r}: members of share group {group.group_id!r} say by "
-                "fates.poison_every what fails; leave poison out"
-            )
-    for member in group.members:
-        check_settings(Scope.SHARE, {**group.settings, **member.settings})
-        checks.within(
-            f"processing_ms of {member.name!r}", member.processing_ms, 0, checks.MAX_TIME_MS
-        )
-        if member.processing is not None:
-            check_processing(member.name, member.processing)
-        for name in member.fates.__struct_fields__:
-            every = getattr(member.fates, name)
-            checks.within(f"{name} of {member.name!r}", every, 0, checks.MAX_TIME_MS)
-        if member.acknowledges == "implicit" and member.fates != world.RecordFates():
-            raise ScenarioError(
-                f"fates of {member.name!r}: implicit acknowledgement accepts every record; use "
-                'acknowledges="explicit", or leave them out'
-            )
 
 
 def _check_new_members(scenario: UncheckedScenario, group: world.ConsumerGroupSpec) -> None:
