@@ -46,7 +46,7 @@ def main(names: list[str]) -> int:
 
 
 def cpu_model() -> str:
-    """The processor's name, as far as the system tells."""
+    """The processor's name; the machine's type where the system does not give one."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

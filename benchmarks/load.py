@@ -1,4 +1,4 @@
-"""Ten million records in a simulated hour: CPU-seconds beside those of the events around them.
+"""CPU-seconds of ten million records in a simulated hour, against those of the events around them.
 
 Three consumers poll twelve partitions. The events around the records are the polls, heartbeats and
 commits, which are the same ones in every run below; a record itself is never an event.

@@ -74,7 +74,7 @@ def simulated(
         scenario: Scenario to run, drawn or one's own.
         seed: Seed of its choices.
         directory: Folder for the file of a failed scenario; `out/failed` by default.
-        story: Further happenings, told by a simpy process; a failed scenario's file lacks them.
+        story: Further happenings, as a simpy process; a failed scenario's file lacks them.
 
     Raises:
         AssertionError: an invariant is broken.

@@ -170,9 +170,9 @@ GROUP_COORDINATOR_APIS: Final[frozenset[ApiKey]] = frozenset(
     each.api_key for each in get_args(GroupRequest)
 )
 """The APIs that the group coordinators of a served cluster answer."""
-_OF_OTHERS: Final = (MetadataRequest, ShareFetchRequest, ShareAcknowledgeRequest)
+_NOT_OF_GROUPS: Final = (MetadataRequest, ShareFetchRequest, ShareAcknowledgeRequest)
 GROUP_APIS: Final[tuple[ApiKey, ...]] = tuple(
-    sorted(each.api_key for each in get_args(Request) if each not in _OF_OTHERS)
+    sorted(each.api_key for each in get_args(Request) if each not in _NOT_OF_GROUPS)
 )
 """The APIs that have a JSON form: those of groups, their discovery and their transactions."""
 

@@ -126,17 +126,12 @@ class Channel:
         self._token = driver.cluster.new_token()  # One request is open, so one token will do.
         self._asked = (0, 0)  # When the open request came, and its version.
 
-    def call(self, message: Send, now: Instants) -> Call[Struct]:
-        """Open a request: the call that the cluster handles."""
+    def handle(self, message: Send, now: Instants) -> None:
+        """Open a request, and hand it to the cluster, unless a fault rule acts on it."""
         self._connection.answering = message
         call = self._call(message, now)
         if self._driver.on_exchange is not None and call.api in TOLD_APIS:
             self._asked = (self._driver.now_us, call.context.api_version)
-        return call
-
-    def handle(self, message: Send, now: Instants) -> None:
-        """Open a request, and hand it to the cluster, unless a fault rule acts on it."""
-        call = self.call(message, now)
         if self._cluster.faults.rules:
             self._pass_faults(call)
         else:

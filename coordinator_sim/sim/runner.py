@@ -133,7 +133,7 @@ class Simulation:
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
         on_exchange: Told each request of groups when it is answered; None tells nobody.
         elide: Skip idle time, see `elision`.
-        story: Further happenings, told by a simpy process; see `stories`.
+        story: Further happenings, as a simpy process; see `stories`.
 
     Attributes:
         world: What all drivers share, for whoever adds one.
@@ -300,7 +300,7 @@ def run_scenario(  # noqa: PLR0913 - a scenario, and how it is run, by keyword
         shuffle_ties: Draw the order of simultaneous callbacks instead of first in, first out.
         on_exchange: Told each request of groups when it is answered; None tells nobody.
         elide: Skip idle time, see `elision`; the trace lacks heartbeats, and nothing else.
-        story: Further happenings, told by a simpy process; see `stories`.
+        story: Further happenings, as a simpy process; see `stories`.
 
     Raises:
         ConfigError: the profile is unknown, or a client refuses its settings.

@@ -32,7 +32,7 @@ _STATES: Final = (*(each.value for each in GroupState), "Assigning", "Reconcilin
 
 
 class GroupWatch:
-    """Passes events on, and calls when something was recorded of a group that is waited for.
+    """Passes events on, and tells the group of each while a story waits for one.
 
     Args:
         recorder: Takes the events.
@@ -172,7 +172,7 @@ class StoryWorld:
         ):
             raise ScenarioError(
                 "DenyAccess of a story: the brokers have no authorizer; give the scenario a "
-                "DenyAccess of its own, at its end if it shall deny nothing before"
+                "DenyAccess too, at the end of the run if it is to deny nothing"
             )
         self._perform(happening)
 
