@@ -17,6 +17,7 @@ LONGEST_LOCK_US: Final = 60_000_000
 """Source: kafka 4.4, `group.share.max.record.lock.duration.ms`."""
 _SLACK_US: Final = 30_000_000
 """More than a poll, its work, and a fetch take."""
+_DISTURBED_US: Final = LONGEST_LOCK_US + _SLACK_US
 _FINAL: Final = ("accept", "reject")
 _LIFE_ENDS: Final = ("crashed", "stopping")
 Record = tuple[str, str, int, int]
@@ -32,6 +33,8 @@ class _Delivery:
     outcome: TraceEvent | None = None
     is_unsure: bool = False
     """Whether an acknowledgement may have arrived without an answer, or was refused."""
+    was_disturbed: bool = False
+    """Whether a fault may lie between its fetch and its poll: its lock may have ended in between."""
 
 
 @dataclass(slots=True)
@@ -41,8 +44,10 @@ class _Records:
     last: dict[Record, _Delivery] = field(default_factory=dict)
     delivered_us: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """When each partition's last record was delivered."""
-    again: list[tuple[Record, _Delivery, TraceEvent]] = field(default_factory=list)
-    """Every further delivery, with the one before it."""
+    again: list[tuple[Record, _Delivery, _Delivery]] = field(default_factory=list)
+    """Every further delivery, after the one before it."""
+    disturbed_us: int | None = None
+    """When the last fault came."""
 
     def take(self, event: TraceEvent) -> None:
         """Take the next event."""
@@ -58,16 +63,22 @@ class _Records:
                     if each.event.client_id == event.client_id and each.outcome is None:
                         each.is_unsure = True
             case Event.FAULT:
+                self.disturbed_us = event.ts_us
                 for each in self.last.values():
                     each.is_unsure |= each.outcome is None
             case _:
                 pass
 
     def _deliver(self, record: Record, event: TraceEvent) -> None:
-        before = self.last.get(record)
+        since, before = self.disturbed_us, self.last.get(record)
+        delivery = _Delivery(
+            event,
+            int(event.attrs["deliveries"]),
+            was_disturbed=since is not None and event.ts_us <= since + _DISTURBED_US,
+        )
         if before is not None:
-            self.again.append((record, before, event))
-        self.last[record] = _Delivery(event, int(event.attrs["deliveries"]))
+            self.again.append((record, before, delivery))
+        self.last[record] = delivery
         self.delivered_us[record[:3]] = event.ts_us
 
     def _acknowledge(self, record: Record, event: TraceEvent) -> None:
@@ -108,17 +119,18 @@ def _judge_deliveries(history: History) -> Findings:
     """Each delivery counts up, unless its lock was renewed; none follows a final outcome."""
     found = []
     again = _read(history).again
-    for record, before, event in again:
-        outcome, count = before.outcome, int(event.attrs["deliveries"])
+    for record, before, delivery in again:
+        event, outcome = delivery.event, before.outcome
         if outcome is not None and outcome.attrs["type"] in _FINAL:
             message = f"is delivered after {outcome.client_id} settled it: {outcome.attrs['type']}"
             found.append(_violation("I11", record, message, before.event, outcome, event))
         elif (
-            count <= before.count
+            delivery.count <= before.count
             and event.client_id != before.event.client_id
             and not before.is_unsure  # another leader does not know what was held
+            and not delivery.was_disturbed
         ):
-            message = f"is delivery {count} to {event.client_id}, and {before.count} to another"
+            message = f"is delivery {delivery.count} to {event.client_id}, and {before.count} to another"
             found.append(_violation("I11", record, message, before.event, event))
     return Findings(len(again), tuple(found))
 
