@@ -34,7 +34,7 @@ class _Delivery:
     is_unsure: bool = False
     """Whether an acknowledgement may have arrived without an answer, or was refused."""
     was_disturbed: bool = False
-    """Whether a fault may lie between its fetch and its poll: its lock may have ended in between."""
+    """Whether a fault may lie between its fetch and its poll, and have ended its lock."""
 
 
 @dataclass(slots=True)
@@ -130,7 +130,9 @@ def _judge_deliveries(history: History) -> Findings:
             and not before.is_unsure  # another leader does not know what was held
             and not delivery.was_disturbed
         ):
-            message = f"is delivery {delivery.count} to {event.client_id}, and {before.count} to another"
+            message = (
+                f"is delivery {delivery.count} to {event.client_id}, and {before.count} to another"
+            )
             found.append(_violation("I11", record, message, before.event, event))
     return Findings(len(again), tuple(found))
 

@@ -9,7 +9,7 @@ fetchCommittedOffsets, SubscriptionState.resetInitializingPositions.
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from coordinator_sim.clients.config import OffsetReset
 from coordinator_sim.clients.consumer_leader import ConsumerLeader
@@ -56,7 +56,10 @@ class ConsumerPositions(ConsumerLeader):
     @property
     def positions(self) -> dict[TopicPartition, int]:
         """Next offset of every assigned partition whose position is known."""
-        return {tp: offset for tp, offset in self._assigned.items() if offset is not None}
+        assigned = self._assigned
+        if None not in assigned.values():  # faster for hundreds of partitions
+            return cast("dict[TopicPartition, int]", assigned.copy())
+        return {tp: offset for tp, offset in assigned.items() if offset is not None}
 
     @property
     def fetchable(self) -> dict[TopicPartition, int]:

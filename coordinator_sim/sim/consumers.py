@@ -31,6 +31,7 @@ from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
+from coordinator_sim.sim.awaited_records import AwaitedRecords
 from coordinator_sim.sim.client_process import ClientProcess
 from coordinator_sim.sim.consumer_settings import client_settings, is_new
 from coordinator_sim.sim.environment import Call, Scheduled
@@ -106,7 +107,7 @@ MAX_POLL_RECORDS: Final = 500
 
 
 def take_records(
-    world: World, consumer: ConsumerPort, ledger: WorkLedger, host: str
+    world: World, consumer: ConsumerPort, ledger: WorkLedger, host: str, awaited: AwaitedRecords
 ) -> list[Records]:
     """Move positions past up to `MAX_POLL_RECORDS` records, and return these.
 
@@ -115,21 +116,39 @@ def take_records(
         consumer: Whose positions they are.
         ledger: Told what is held.
         host: Member on whose machine the consumer runs.
+        awaited: What it watches.
     """
-    is_whole, is_told = world.network.is_whole, ledger.is_on
     fetchable = consumer.fetchable
-    if is_whole:
-        level = _level_records(world, consumer, fetchable)
-        if level is not None:
-            if is_told:
-                position = next(iter(fetchable.values()))
-                end = level[0].end if level else position
-                ledger.hold_level(fetchable, position, end)
-            return level
+    if not world.network.is_whole:
+        return _reachable_records(world, consumer, ledger, host)
+    if awaited.watches(fetchable):
+        arrived = awaited.take(world.environment.now_us, MAX_POLL_RECORDS)
+        if arrived is not None:
+            for partition, first, end in arrived:
+                ledger.hold(partition, first, end)
+                consumer.advance_position(partition, end)
+            return [Records(*each) for each in arrived]
+    level = _level_records(world, consumer, fetchable)
+    if level is not None:
+        if ledger.is_on:
+            position = next(iter(fetchable.values()))
+            ledger.hold_level(fetchable, position, level[0].end if level else position)
+        return level
+    found = _reachable_records(world, consumer, ledger, host)
+    if world.topic_logs.has_loads and count_of(found) < MAX_POLL_RECORDS:
+        awaited.watch(consumer.fetchable)
+    return found
+
+
+def _reachable_records(
+    world: World, consumer: ConsumerPort, ledger: WorkLedger, host: str
+) -> list[Records]:
+    """Look at one partition after the other, as `take_records` does."""
+    is_whole, is_told = world.network.is_whole, ledger.is_on
     now_us, end_offset = world.environment.now_us, world.topic_logs.end_offset
     room = MAX_POLL_RECORDS
     found: list[Records] = []
-    for partition, position in fetchable.items():
+    for partition, position in consumer.fetchable.items():
         end = end_offset(partition, now_us)
         if is_told:
             ledger.hold(partition, position, end)
@@ -195,6 +214,7 @@ class ConsumerProcess(ClientProcess):
 
     __slots__ = (
         "_after_commit",
+        "_awaited",
         "_busy_until_us",
         "_busy_us",
         "_callback_us",
@@ -251,6 +271,7 @@ class ConsumerProcess(ClientProcess):
         self._api_versions = api_versions_of(spec.client)
         self._pattern = group.pattern
         self._ledger = WorkLedger(world, group_id=group.group_id, client_id=spec.name, attrs=attrs)
+        self._awaited = AwaitedRecords(world.topic_logs)
         self._law = spec.processing or PerPoll(spec.processing_ms)
         self._policy = spec.commits
         self._callback_us = spec.callback_ms * US_PER_MS
@@ -371,7 +392,7 @@ class ConsumerProcess(ClientProcess):
 
     def _take_records(self) -> bool:
         """Take the records that there are; return whether there were any."""
-        taken = take_records(self._world, self._consumer, self._ledger, self._host)
+        taken = take_records(self._world, self._consumer, self._ledger, self._host, self._awaited)
         self._taken += taken
         return bool(taken)
 
@@ -551,8 +572,12 @@ class ConsumerProcess(ClientProcess):
 
     def next_record_us(self) -> int | None:
         """Return when the first record of a load comes that it has not taken; None for never."""
-        logs = self._world.topic_logs
-        return logs.first_arrival_us(self._consumer.fetchable) if logs.has_loads else None
+        logs, awaited = self._world.topic_logs, self._awaited
+        if not logs.has_loads:
+            return None
+        fetchable = self._consumer.fetchable
+        watches = awaited.watches(fetchable)
+        return awaited.first_us if watches else logs.first_arrival_us(fetchable)
 
     def skip_idle(self, landing: Landing) -> None:
         """Be as if the time up to a poll had passed.
@@ -591,6 +616,7 @@ class ConsumerProcess(ClientProcess):
         event = GIVEN_UP.get(callback.kind)
         if event is not None and callback.partitions:
             tell_given_up(self._record, self._consumer, event, callback.partitions)
+            self._awaited.forget()
             for partition in callback.partitions:
                 self._ledger.let_go(partition)
                 self._done.pop(partition, None)

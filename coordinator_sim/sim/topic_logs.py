@@ -35,9 +35,19 @@ class TopicLogs:
     Attributes:
         deleted: Topics that were deleted.
         poison: Topic -> its poison records, for topics that have any.
+        version: Number of changes to what comes by loads.
     """
 
-    __slots__ = ("_appends", "_contents", "_loads", "_rates", "_written", "deleted", "poison")
+    __slots__ = (
+        "_appends",
+        "_contents",
+        "_loads",
+        "_rates",
+        "_written",
+        "deleted",
+        "poison",
+        "version",
+    )
 
     def __init__(self, topics: Iterable[TopicSpec], *, with_instants: bool = False) -> None:
         self._rates: dict[str, int] = {}
@@ -58,6 +68,7 @@ class TopicLogs:
         if with_instants:
             self._appends = {}
         self._contents: dict[TopicPartition, dict[int, WrittenRecord]] = {}
+        self.version = 0
 
     def end_offset(self, partition: TopicPartition, now_us: int) -> int:
         """Return the offset after the last record that exists now."""
@@ -122,6 +133,10 @@ class TopicLogs:
         """Whether some topic has a load."""
         return bool(self._loads)
 
+    def come_by_loads(self, partitions: Iterable[TopicPartition]) -> bool:
+        """Whether these partitions receive records by loads, and none in another way."""
+        return not self._written and all(each.topic in self._loads for each in partitions)
+
     def first_arrival_us(self, positions: Mapping[TopicPartition, int]) -> int | None:
         """Return when the first record from these positions on comes by a topic's load.
 
@@ -144,6 +159,7 @@ class TopicLogs:
         """Limit a topic to appended records, from the start on."""
         self._rates.pop(topic, None)
         self._loads.pop(topic, None)
+        self.version += 1
 
     def create(self, topic: str) -> None:
         """Know that a topic is there, which may have been deleted before."""
@@ -152,6 +168,7 @@ class TopicLogs:
     def delete(self, topic: str) -> None:
         """Remove all records of a topic, which receives none by itself any more."""
         self.deleted[topic] = None
+        self.version += 1
         self._rates[topic] = 0
         self._loads.pop(topic, None)
         self.poison.pop(topic, None)
@@ -164,10 +181,12 @@ class TopicLogs:
         load = self._loads.get(topic)
         if load is not None:
             load.grow(partitions, now_us)
+            self.version += 1
 
     def append(self, partition: TopicPartition, count: int, now_us: int) -> None:
         """Append records, in addition to those that the topic's rate or load adds."""
         written = self._written[partition] = self._written.get(partition, 0) + count
+        self.version += 1
         if self._appends is not None:
             self._appends.setdefault(partition, []).append((now_us, written))
 
