@@ -124,6 +124,8 @@ def java_hash_order(
         hash_of: The keys' `hashCode`; by default that of strings.
     """
     distinct = list(dict.fromkeys(keys))
+    if len(distinct) < 2:  # noqa: PLR2004 - one key has one order
+        return distinct
     buckets = java_table_capacity(len(distinct)) if capacity is None else capacity
     # The overloads let hash_of be absent for strings alone.
     hashed: Callable[[K], int] = hash_of if hash_of is not None else java_string_hash  # type: ignore[assignment]
