@@ -96,8 +96,15 @@ def quick(session: nox.Session) -> None:
 @nox.session(name="property")
 def property_(session: nox.Session) -> None:
     """Property tests; `-- --hypothesis-profile nightly` for the long run."""
-    wanted = session.posargs or ("--hypothesis-profile", "ci")
+    wanted = session.posargs or ("--hypothesis-profile", "ci", *_files_marked("property"))
     session.run("pytest", *ON_EVERY_PROCESSOR, *BY_TEST, "-m", "property", *wanted)
+
+
+def _files_marked(marker: str) -> list[str]:
+    """The files with tests of a marker; importing all others takes each process half a minute."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    found = [path for path in files if f"mark.{marker}" in path.read_text("utf-8")]
+    return [str(path.relative_to(ROOT)) for path in found]
 
 
 @nox.session
@@ -164,7 +171,7 @@ def matrix(session: nox.Session) -> None:
 @nox.session
 def nightly(session: nox.Session) -> None:
     """The same suites with larger numbers, then the benchmarks. Hours."""
-    long = ("--hypothesis-profile", "nightly")
+    long = ("--hypothesis-profile", "nightly", *_files_marked("property"))
     session.run("pytest", *ON_EVERY_PROCESSOR, *BY_TEST, "-m", "property", *long)
     session.run("pytest", "-m", "nightly")
     for reference, steps in NIGHTLY_SIZES.items():

@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from hypothesis import settings
+
 from coordinator_sim.sim.runner import run_scenario
 from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
@@ -20,6 +22,8 @@ INGESTED: Final = RunInfo(
     trace_id="t", source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
 )
 """A broker's log."""
+MOST_OF_A_PUSH: Final = 1_000
+"""Examples of a profile that is not `nightly`, at most."""
 
 
 def scenario_of(**fields: Any) -> Scenario:  # noqa: ANN401 - the fields of a scenario
@@ -32,3 +36,8 @@ def events_of(scenario: Scenario, seed: int = 0) -> list[TraceEvent]:
     recorder = MemoryRecorder()
     run_scenario(scenario, seed=seed, recorder=recorder)
     return recorder.events
+
+
+def examples(*, often: int, nightly: int) -> int:
+    """How many worlds a costly property draws: with the profile `nightly`, and with others."""
+    return nightly if settings().max_examples > MOST_OF_A_PUSH else often

@@ -36,7 +36,7 @@ from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim_scenarios.catalog import all_scenarios, scenario_named
 from coordinator_sim_scenarios.strategies import faults_on
-from tests.simulated import scenario_of
+from tests.simulated import examples, scenario_of
 
 DAY_MS = 86_400_000
 RHYTHM = (Event.HEARTBEAT, Event.OFFSET_COMMIT)
@@ -382,18 +382,19 @@ def test_a_few_drawn_worlds_have_the_same_trace_without_idle_time(
 
 
 @pytest.mark.property
-@settings(max_examples=100)
+@settings(max_examples=examples(often=40, nightly=2_000))
 @given(world=idle_worlds(), seed=st.integers(0, 2**16))
 def test_drawn_worlds_have_the_same_trace_without_idle_time(world: Scenario, seed: int) -> None:
     """Whatever happens in between; heartbeats are counted, not lost."""
     check(world, seed)
 
 
+LONG = ("keda-thrash", "pattern-storm", "streams-deploy", "streams-lost-disk")
+"""Nobody idles in a storm; keda-thrash-cured and streams-scale-out stand for the others."""
 CONSUMERS = [
     name
     for name, scenario in all_scenarios().items()
-    if name != "pattern-storm"  # nobody idles there, and it takes long
-    and all(isinstance(group, ConsumerGroupSpec) for group in scenario.groups)
+    if name not in LONG and all(isinstance(group, ConsumerGroupSpec) for group in scenario.groups)
 ]
 
 
@@ -500,7 +501,7 @@ def test_a_few_loads_have_the_same_trace_without_idle_time(world: Scenario, seed
 
 
 @pytest.mark.property
-@settings(max_examples=100)
+@settings(max_examples=examples(often=25, nightly=2_000))
 @given(world=loaded_worlds(), seed=st.integers(0, 2**16))
 def test_loads_have_the_same_trace_without_idle_time(world: Scenario, seed: int) -> None:
     """Time is skipped up to the next record, and lag comes out as if it had been lived through."""

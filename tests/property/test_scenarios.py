@@ -15,6 +15,7 @@ from coordinator_sim_scenarios.strategies import (
     scenarios,
     share_scenarios,
 )
+from tests.simulated import examples
 
 SMOKE_EXAMPLES = 15
 SEEDS = st.integers(0, 2**16)
@@ -84,6 +85,7 @@ def test_a_few_drawn_share_groups_keep_every_invariant(scenario: Scenario, seed:
 
 
 @pytest.mark.property
+@settings(max_examples=examples(often=25, nightly=5_000))
 @given(scenario=share_scenarios(), seed=SEEDS)
 def test_share_groups_keep_every_invariant(scenario: Scenario, seed: int) -> None:
     """Whatever happens to a share group, I1 to I13 hold."""
