@@ -16,6 +16,7 @@ from coordinator_sim.trace.events import Event, RebalanceReason, Source, TraceEv
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim_scenarios.catalog import all_scenarios
 from tests.simulated import INGESTED, events_of
+from tests.unit.replay.classic_stories import STORIES
 
 REPO = Path(__file__).resolve().parents[3]
 SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
@@ -131,7 +132,7 @@ AGES: dict[str, tuple[frozenset[Event], Callable[[TraceEvent], TraceEvent]]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(all_scenarios()))
+@pytest.mark.parametrize("name", STORIES)
 def test_run_told_as_a_log_is_reproduced(name: str) -> None:
     """The fewer lines there are the more is assumed, yet what is told comes true, head or not."""
     events = events_of(all_scenarios()[name])
