@@ -101,7 +101,7 @@ def property_(session: nox.Session) -> None:
 
 
 def _files_marked(marker: str) -> list[str]:
-    """The files with tests of a marker; importing all others takes each process half a minute."""
+    """The files with tests of a marker: no process need import the hundreds of others."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     found = [path for path in files if f"mark.{marker}" in path.read_text("utf-8")]
     return [str(path.relative_to(ROOT)) for path in found]
