@@ -10,6 +10,7 @@ from coordinator_sim.cli.wording import clock, counted, duration, listed
 
 if TYPE_CHECKING:
     from coordinator_sim.replay.causes import GroupStory, RebalanceStory
+    from coordinator_sim.replay.share_records import ShareRecords
 
 _MOST_SPANS: Final = 3
 _REPEATS_THE_JOIN: Final = (
@@ -79,14 +80,37 @@ def explain(
 
 def told(story: "GroupStory") -> list[str]:
     """The story, line by line."""
+    records = [] if story.records is None else ["", *of_records(story.records)]
     if not story.rebalances:
-        return [f"Group {story.group_id} does not rebalance in this trace."]
+        return [f"Group {story.group_id} does not rebalance in this trace.", *records]
     lines = [headline(story)]
     for rebalance in story.rebalances:
         lines.append("")
         lines.extend(paragraph(rebalance))
     lines.append("")
     lines.extend(closing(story))
+    return [*lines, *records]
+
+
+def of_records(records: "ShareRecords") -> list[str]:
+    """What became of a share group's records."""
+    lines = [
+        f"Deliveries: {records.deliveries:,}, {records.again:,} of them after a record's first one"
+    ]
+    if records.rejected:
+        lines.append(f"Rejected and archived: {counted(records.rejected, 'record')}")
+    if records.used_up:
+        lines.append(
+            f"Archived after {records.limit} deliveries, the limit: "
+            f"{counted(len(records.used_up), 'record')}, {listed(records.used_up)}; each held its "
+            f"partition's start offset for {duration(records.held_us // 1000)} at most"
+        )
+    lines += [
+        f"Locks that ran out on {each.client}: {counted(each.records, 'record')}; {each.late:,} "
+        "acknowledged too late, the others never, after they had been locked for "
+        f"{each.silent_us / 1e6:,.1f} record-seconds"
+        for each in records.lost_locks
+    ]
     return lines
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances
 from coordinator_sim.replay.names import members_of
+from coordinator_sim.replay.share_records import ShareRecords, share_records
 from coordinator_sim.trace.epoch_records import STREAMS
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
@@ -161,6 +162,7 @@ class GroupStory(Struct, frozen=True, kw_only=True):
         convergence_ms: Longest disturbance that settled, from its first start until its last
             rebalance settled; None when none did.
         unsettled: Disturbances that never settled in this trace.
+        records: What became of a share group's records; None where the trace does not tell.
     """
 
     group_id: str
@@ -177,6 +179,7 @@ class GroupStory(Struct, frozen=True, kw_only=True):
     longest: int | None
     convergence_ms: int | None
     unsettled: int
+    records: ShareRecords | None = None
 
 
 def group_named(group_id: str, known: Iterable[str]) -> str:
@@ -408,4 +411,5 @@ def _summed(
         longest=max(whole, key=lambda number: whole[number], default=None),
         convergence_ms=_whole_ms(max(known, default=None)),
         unsettled=sum(chain[-1].settled is None for chain in chains.values()),
+        records=share_records(lines),
     )

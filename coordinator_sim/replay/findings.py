@@ -29,7 +29,9 @@ SECONDS_REBALANCING: Final = "seconds rebalancing"
 MEMBER_SECONDS: Final = "member-seconds paused"
 COMMITS_REFUSED: Final = "commits refused"
 RECORDS_AGAIN: Final = "records processed again"
-COUNTS: Final = frozenset({COMMITS_REFUSED, RECORDS_AGAIN})
+DELIVERIES_AGAIN: Final = "deliveries after the first"
+RECORD_SECONDS: Final = "record-seconds locked"
+COUNTS: Final = frozenset({COMMITS_REFUSED, RECORDS_AGAIN, DELIVERIES_AGAIN})
 """Units of costs that are whole numbers."""
 COMPUTED: Final = "computed"
 REPLAYED: Final = "replayed"

@@ -19,6 +19,7 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.replay.costs import RebalanceCost, costs_of, place_of
 from coordinator_sim.replay.findings import COMMITS_REFUSED, RECORDS_AGAIN, Finding
 from coordinator_sim.replay.restarts import client_of
+from coordinator_sim.replay.share_records import share_findings, share_records
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.history import group_lines
 from coordinator_sim.trace.work import Interval, Stretch, count_work, repeated, stretches_in
@@ -271,6 +272,9 @@ def work_findings(
         lines: All its events, in the order of the trace, with steadied times.
         costs: Costs of its rebalances.
     """
+    records = share_records(lines)
+    if records is not None:
+        return share_findings(group_id, records)
     story = WorkStory(lines, costs)
     return [
         *_run_twice(group_id, story),

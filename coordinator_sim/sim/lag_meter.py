@@ -7,6 +7,7 @@ the log's end at as many instants, and never one by one.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterable
 
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.sim.topic_logs import TopicLogs
@@ -69,7 +70,45 @@ class LagMeter:
         self._pass_time(lag, now_us)
         if end <= first or oldest_us is None:
             return
-        counts, reached = lag.counts, first
+        self._count(lag.counts, partition, records, (oldest_us, now_us))
+        lag.oldest_us = logs.arrival_us(partition, end)
+
+    def done_apart(
+        self,
+        lag: StretchLag,
+        partition: TopicPartition,
+        runs: Iterable[tuple[int, int]],
+        oldest: tuple[int, int],
+        now_us: int,
+    ) -> None:
+        """Count runs of records that are done now, in any order, as in a share group.
+
+        Args:
+            lag: Of the stretch.
+            partition: The partition.
+            runs: From a first offset to the one after the last.
+            oldest: The first offset that was not done before, and the one that is not done now.
+            now_us: The present.
+        """
+        arrival_us = self._logs.arrival_us
+        if lag.oldest_us is None:
+            lag.oldest_us = arrival_us(partition, oldest[0])
+        self._pass_time(lag, now_us)
+        for records in runs:
+            arrived_us = arrival_us(partition, records[0])
+            if arrived_us is not None:
+                self._count(lag.counts, partition, records, (arrived_us, now_us))
+        lag.oldest_us = arrival_us(partition, oldest[1])
+
+    def _count(
+        self,
+        counts: dict[int, int],
+        partition: TopicPartition,
+        records: tuple[int, int],
+        times: tuple[int, int],
+    ) -> None:
+        """Count the delays of consecutive records: from the first one's arrival to now."""
+        logs, (reached, end), (oldest_us, now_us) = self._logs, records, times
         rung = bisect_right(RUNGS_US, now_us - oldest_us)
         while rung and reached < end:
             until = logs.end_offset_at(partition, now_us - RUNGS_US[rung - 1])
@@ -80,7 +119,6 @@ class LagMeter:
             rung -= 1
         if reached < end:
             counts[0] = counts.get(0, 0) + end - reached
-        lag.oldest_us = logs.arrival_us(partition, end)
 
     def attrs(
         self, lag: StretchLag, partition: TopicPartition, next_offset: int, now_us: int

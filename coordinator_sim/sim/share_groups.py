@@ -10,6 +10,7 @@ from typing import Final
 
 from coordinator_sim.broker.metadata.changes import ConfigsChanged
 from coordinator_sim.broker.metadata.image import GROUP_RESOURCE
+from coordinator_sim.broker.shares.share_values import Progress
 from coordinator_sim.clients.config import ShareConsumerConfig
 from coordinator_sim.clients.effects import (
     AcknowledgementsCompleted,
@@ -26,9 +27,10 @@ from coordinator_sim.kafka.share_types import AcknowledgeType
 from coordinator_sim.sim.brokers import ClusterDriver
 from coordinator_sim.sim.client_process import ClientProcess
 from coordinator_sim.sim.consumers import CLOSE_TIMEOUT_MS, POLL_TIMEOUT_MS
-from coordinator_sim.sim.processing import pace_of
+from coordinator_sim.sim.processing import Records, pace_of, stalls_in
 from coordinator_sim.sim.scenario.work import PerPoll
 from coordinator_sim.sim.scenario.world import ShareConsumerSpec, ShareGroupSpec
+from coordinator_sim.sim.share_ledger import ShareLedger
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, OffsetEntry
 
@@ -42,7 +44,8 @@ class ShareLogs:
     Args:
         world: The topics, and how many records they have.
         brokers: The brokers.
-        groups: The share groups; their settings are made known to the brokers.
+        groups: The share groups; their settings are made known to the brokers, and what becomes of
+            their records is told to the trace.
     """
 
     def __init__(
@@ -51,11 +54,18 @@ class ShareLogs:
         self._world = world
         self._brokers = brokers
         self._topics = tuple(dict.fromkeys(topic for group in groups for topic in group.topics))
+        self._ledgers: dict[str, ShareLedger] = {}
         for group in groups:
             values = {"share.auto.offset.reset": "earliest", **group.group_settings}
             world.cluster.change(ConfigsChanged(GROUP_RESOURCE, group.group_id, dict(values)))
+            self._ledgers[group.group_id] = ShareLedger(world, group.group_id)
+        if world.traces_work:
+            world.cluster.shares.watch = self._watch
         if self._topics:
             self._write()
+
+    def _watch(self, progress: Progress) -> None:
+        self._ledgers[progress.key.group_id].watch(progress)
 
     def _write(self) -> None:
         world, now_us = self._world, self._world.environment.now_us
@@ -115,6 +125,7 @@ class ShareConsumerProcess(ClientProcess):
             jitter=world.choices,
         )
         super().__init__(world, spec.name, group_id=group.group_id, port=self._consumer)
+        world.client_ids[self._consumer.member_id] = spec.name
         self._spec = spec
         self._law = spec.processing or PerPoll(spec.processing_ms)
         self._commit_token: int | None = None
@@ -166,10 +177,24 @@ class ShareConsumerProcess(ClientProcess):
             return
         records = self._consumer.records
         self._tell_delivered(records)
-        pace = pace_of(self._law, self._world.choices, self._name)
         slow_us, self._slow_us = self._slow_us, 0
-        count = sum(map(len, records.values()))
-        self._later(pace.busy_us(count) + slow_us, partial(self._processed, records))
+        self._later(self._busy_us(records) + slow_us, partial(self._processed, records))
+
+    def _busy_us(self, records: Mapping[TopicPartition, Mapping[int, int]]) -> int:
+        """Return how long the application takes for the records of a poll."""
+        pace = pace_of(self._law, self._world.choices, self._name)
+        percents = self._world.slow_percents.get(self._group_id)
+        if percents:
+            pace = pace.slowed(max(percents))
+        poison = self._world.topic_logs.poison
+        if poison:
+            runs = [
+                Records(partition, first, end)
+                for partition, counts in records.items()
+                for first, end, _ in _runs(counts)
+            ]
+            pace = pace._replace(stalls=stalls_in(runs, poison))
+        return pace.busy_us(sum(map(len, records.values())))
 
     def _processed(self, records: Mapping[TopicPartition, Mapping[int, int]]) -> None:
         """Acknowledge what was processed, and commit it as the consumer's policy says."""

@@ -157,9 +157,14 @@ class WorkLedger:
             for partition, position in positions.items()
         )
 
+    def _oldest(self, _partition: TopicPartition, offset: int) -> int:
+        """Return the offset of the oldest record that waits behind this next offset."""
+        return offset
+
     def _begin(self, partition: TopicPartition, offset: int) -> _Stretch:
         now_us, meter = self._world.environment.now_us, self._world.lag_meter
-        lag = None if meter is None else meter.begin(self._group_id, partition, offset, now_us)
+        oldest = self._oldest(partition, offset)
+        lag = None if meter is None else meter.begin(self._group_id, partition, oldest, now_us)
         stretch = self._open[partition] = _Stretch(offset, now_us, lag)
         return stretch
 
@@ -170,7 +175,8 @@ class WorkLedger:
         lag = max(0, end_offset - stretch.next_offset)  # A deleted topic ends before.
         meter, in_time = self._world.lag_meter, {}
         if stretch.lag is not None and meter is not None:
-            in_time = meter.attrs(stretch.lag, partition, stretch.next_offset, now_us)
+            oldest = self._oldest(partition, stretch.next_offset)
+            in_time = meter.attrs(stretch.lag, partition, oldest, now_us)
         self._world.record(
             TraceEvent(
                 event=Event.RECORDS_PROCESSED,

@@ -104,6 +104,8 @@ class World:
         """HTTP between workers, and from operators."""
         self.slow_percents: dict[str, list[int]] = {}
         """Group -> processing times in percent of usual that slow downstreams make at present."""
+        self.client_ids: dict[str, str] = {}
+        """Client ids of share consumers by member id, which their brokers know alone."""
         self.ledgers: dict[WorkLedger, None] = {}
         """Ledgers of the living processes, in the order of their start."""
 

@@ -34,7 +34,7 @@ class GroupLag(Struct, frozen=True, kw_only=True):
         max_lag_us: Greatest age of an unprocessed record.
         records: Records processed, repetitions included.
         delay_p50_us: Half of them were processed within this time after they had arrived. This and
-            the next two are interpolated between two rungs of `RUNGS_US`.
+            the next two are interpolated between two rungs of `RUNGS_US`; no delay exceeds the lag.
         member_us: Time in which processes of the group ran, over all of them; 0 where the trace
             has none, as for the tasks of a sink connector.
     """
@@ -94,17 +94,19 @@ def _lag_of(
     if objective_us is not None:
         above_us += sum(max(0, min(for_us, age_us - objective_us)) for for_us, age_us in unowned)
     ages_us = [age_us for _, age_us in unowned]
+    max_lag_us = max(*ages_us, *(_number(stretch, "max_lag_us") for stretch in every), 0)
+    most_us = max_lag_us or RUNGS_US[-1]
     return GroupLag(
         group_id=key[0],
         connector=key[1],
         objective_us=objective_us,
         above_us=above_us,
         partition_us=len(partitions) * ends_us,
-        max_lag_us=max(*ages_us, *(_number(stretch, "max_lag_us") for stretch in every), 0),
+        max_lag_us=max_lag_us,
         records=counts.total(),
-        delay_p50_us=_percentile(counts, 50),
-        delay_p95_us=_percentile(counts, 95),
-        delay_p99_us=_percentile(counts, 99),
+        delay_p50_us=min(_percentile(counts, 50), most_us),
+        delay_p95_us=min(_percentile(counts, 95), most_us),
+        delay_p99_us=min(_percentile(counts, 99), most_us),
         member_us=member_us,
     )
 

@@ -358,6 +358,8 @@ _TEXTS: Final[dict[Event, Callable[[TraceEvent], str]]] = {
     Event.RECORDS_PROCESSED: _processed,
     Event.RECORDS_DELIVERED: _processed,
     Event.RECORDS_ACKNOWLEDGED: _processed,
+    Event.RECORDS_ARCHIVED: _processed,
+    Event.LOCK_TIMED_OUT: _processed,
     Event.FAULT: _world,
     Event.LIFECYCLE: _world,
 }

@@ -1,8 +1,9 @@
 """Counts the work in a trace: records processed once, again, never, or by several at once.
 
 The one definition of these counts; the Spark report computes the same for many traces and is
-checked against it. Only RECORDS_PROCESSED events are read, each of them one stretch: consecutive
-records of one partition, processed by one owner in the time up to the event.
+checked against it. RECORDS_PROCESSED events are read, each of them one stretch: consecutive
+records of one partition, processed by one owner in the time up to the event. A stretch of a share
+group counts records that are done, in any order; its repetitions are RECORDS_DELIVERED events.
 """
 
 from collections import defaultdict
@@ -30,7 +31,8 @@ class WorkCount(Struct, frozen=True, kw_only=True):
         group_id: The consumer group, or the Connect cluster of a source connector.
         connector: Connector of the tasks; empty for consumers.
         processed: Number of records processed, repetitions included.
-        duplicates: Number of repetitions: each time after a record's first.
+        duplicates: Number of repetitions: each time after a record's first; of a share group each
+            delivery after a record's first.
         reprocessed: Records processed again because an owner began below the offset that an earlier
             owner had reached when it let go. Other duplicates come from two owners at once.
         gaps: Skipped records: never processed, although later ones were.
@@ -86,10 +88,21 @@ def count_work(events: Iterable[TraceEvent]) -> tuple[WorkCount, ...]:
         events: Events of one run, in trace order.
     """
     groups: defaultdict[tuple[str, str], list[Stretch]] = defaultdict(list)
+    again: defaultdict[str, set[tuple[str, int, int, int]]] = defaultdict(set)
     for event in events:
         if event.event is Event.RECORDS_PROCESSED and event.group_id is not None:
             groups[event.group_id, connector_of(event)].extend(stretches_in(event))
-    return tuple(_count(*key, groups[key]) for key in sorted(groups))
+        elif event.event is Event.RECORDS_DELIVERED and event.attrs["deliveries"] != "1":
+            count = int(event.attrs["deliveries"])
+            again[event.group_id or ""].update((*place, count) for place in records_in(event))
+    return tuple(_count(*key, groups[key], len(again[key[0]])) for key in sorted(groups))
+
+
+def records_in(event: TraceEvent) -> Iterator[tuple[str, int, int]]:
+    """Yield the records that an event of a share group names: topic, partition and offset."""
+    (place,) = event.offsets
+    for offset in range(place.offset, event.position or 0):
+        yield place.topic, place.partition, offset
 
 
 def total_of(counts: Iterable[WorkCount]) -> WorkCount:
@@ -154,7 +167,7 @@ def connector_of(event: TraceEvent) -> str:
     return event.attrs.get("task", "").removeprefix("t:").rpartition("-")[0]
 
 
-def _count(group_id: str, connector: str, stretches: list[Stretch]) -> WorkCount:
+def _count(group_id: str, connector: str, stretches: list[Stretch], again: int) -> WorkCount:
     partitions: defaultdict[tuple[str, int], list[Stretch]] = defaultdict(list)
     for stretch in stretches:
         partitions[stretch.partition].append(stretch)
@@ -167,8 +180,8 @@ def _count(group_id: str, connector: str, stretches: list[Stretch]) -> WorkCount
     return WorkCount(
         group_id=group_id,
         connector=connector,
-        processed=processed,
-        duplicates=processed - distinct,
+        processed=processed + again,
+        duplicates=processed - distinct + again,
         reprocessed=sum(count for held in partitions.values() for _, count, _ in repeated(held)),
         gaps=span - distinct,
         span=span,

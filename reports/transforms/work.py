@@ -91,7 +91,22 @@ def work(events: "DataFrame") -> "DataFrame":
         F.max("max_lag").alias("max_lag"),
         F.sum("final_lag").alias("final_lag"),
     )
-    return counted.join(_double_run(told), list(WORK_KEY)).select(*WORK_KEY, *COUNTS)
+    again = F.coalesce("again", F.lit(0))
+    return (
+        counted.join(_double_run(told), list(WORK_KEY))
+        .join(_delivered_again(events), list(C.GROUP_KEY), "left")
+        .withColumns({name: F.col(name) + again for name in ("processed", "duplicates")})
+        .select(*WORK_KEY, *COUNTS)
+    )
+
+
+def _delivered_again(events: "DataFrame") -> "DataFrame":
+    """Return per share group the deliveries of records after their first, as `again`."""
+    deliveries = F.col("attrs")["deliveries"]
+    offsets = F.explode(F.sequence("offset", F.col("position") - 1)).alias("offset")
+    told = events.where((F.col(C.EVENT) == "RECORDS_DELIVERED") & (deliveries != "1"))
+    places = told.select(*C.GROUP_KEY, "topic", "partition", offsets, deliveries).distinct()
+    return places.groupBy(*C.GROUP_KEY).agg(F.count("*").alias("again"))
 
 
 def lag(events: "DataFrame") -> "DataFrame":

@@ -15,7 +15,9 @@ from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.schema import plain, rows_of
 from coordinator_sim.trace.work import count_work, stretches_in
+from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
+from tests.simulated import events_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,7 +84,8 @@ def test_spark_and_the_pure_module_agree(
     """Consumers or tasks crash, freeze and are cut off: both count the same, run by run."""
     from coordinator_sim_reports.transforms.work import CONNECTOR, COUNTS, lag, work
 
-    runs: dict[str, list[TraceEvent]] = {}
+    shared = msgspec.structs.replace(all_scenarios()["share-poison"], duration_ms=15_000)
+    runs: dict[str, list[TraceEvent]] = {"share": events_of(shared)}
     for number, (scenario, policy, seed) in enumerate(drawn):
         recorder = MemoryRecorder()
         run_scenario(with_policy(scenario, policy), seed=seed, recorder=recorder)
@@ -109,3 +112,4 @@ def test_spark_and_the_pure_module_agree(
         ]
         assert lags.get(trace_id, []) == points
         assert all(r["processed"] - r["duplicates"] + r["gaps"] == r["span"] for r in told)
+        assert trace_id != "share" or told[0]["duplicates"] > 5

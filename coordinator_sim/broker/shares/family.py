@@ -15,6 +15,7 @@ from coordinator_sim.broker.shares.offsets_api import ShareOffsetsApi
 from coordinator_sim.broker.shares.persister import Persister
 from coordinator_sim.broker.shares.share_apis import ShareApis
 from coordinator_sim.broker.shares.share_partition_manager import SharePartitionManager
+from coordinator_sim.broker.shares.share_values import Watch
 from coordinator_sim.coordinator.modern.share.persister import (
     InitializeState,
     PersisterAnswer,
@@ -30,6 +31,9 @@ class Shares:
         cluster: The parts of the cluster.
         groups: The group coordinators.
         persister: Keeps the state of share partitions.
+
+    Attributes:
+        watch: Called with changes of records, if set before the first request.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class Shares:
         self._groups = groups
         groups.call_persister = self._call_persister
         self._persister = persister
+        self.watch: Watch | None = None
         self._draw = chance(cluster.settings.seed + 2)
         self._brokers: dict[int, SharePartitionManager] = {}
         self._apis = (
@@ -74,6 +79,7 @@ class Shares:
                 persister=self._persister,
                 dead_letters=letters,
                 scheduler=self._cluster.scheduler,
+                watch=self.watch,
             )
         return found
 

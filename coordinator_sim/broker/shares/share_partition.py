@@ -51,7 +51,9 @@ from coordinator_sim.broker.shares.share_values import (
     AcquireRequest,
     LogOffsets,
     PartitionState,
+    Progress,
     ShareSettings,
+    Watch,
 )
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.errors import InvariantViolation, OperationAborted
@@ -75,6 +77,7 @@ class SharePartition:
         locks: The wheel of the broker's locks.
         on_fetchable: Called when fetches that wait for this partition may have records now.
         dead_letters: Where groups' dead letters go; None for a release that knows of none.
+        watch: Called with changes of records; None for nobody.
     """
 
     def __init__(  # noqa: PLR0913 - what Kafka's is made of
@@ -89,6 +92,7 @@ class SharePartition:
         locks: AcquisitionLocks,
         on_fetchable: Callable[[], None],
         dead_letters: DeadLetterQueue | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.key = key
         self._leader_epoch = leader_epoch
@@ -99,6 +103,7 @@ class SharePartition:
         self._locks = locks
         self._on_fetchable = on_fetchable
         self._dead_letters = dead_letters
+        self._watch = watch
         self._records = InFlightRecords()
         self._state = PartitionState.EMPTY
         self._state_epoch = 0
@@ -168,6 +173,7 @@ class SharePartition:
                 self._state = PartitionState.FAILED
             then(refusal)
             if refusal is None:
+                self._tell(())
                 self._bury(dead_letters_in(self._records, self._settings()), now)
 
         self._persister.read(ReadState(self.key, self._leader_epoch), read, now)
@@ -246,7 +252,7 @@ class SharePartition:
     def _locking(self, member_id: str, settings: ShareSettings, now: Instants) -> Locking:
         self._locks.start(now)
         deadline_ms = now.group_ms + settings.record_lock_duration_ms
-        return Locking(self._locks, self.lock_timed_out, member_id, deadline_ms)
+        return Locking(self._locks, partial(self.lock_timed_out, member_id), member_id, deadline_ms)
 
     def _limit(self, settings: ShareSettings) -> DeliveryLimit:
         letters = self._dead_letters
@@ -294,7 +300,7 @@ class SharePartition:
         """An instant not after the earliest deadline of the broker's locks; None without locks."""
         return self._locks.next_deadline_ms()
 
-    def lock_timed_out(self, offsets: tuple[int, int], now: Instants) -> None:
+    def lock_timed_out(self, member_id: str, offsets: tuple[int, int], now: Instants) -> None:
         """Take records from a member whose time is over, also where that cannot be written.
 
         Source: SharePartition.releaseAcquisitionLockOnTimeout.
@@ -302,13 +308,24 @@ class SharePartition:
         changes = release_timed_out(self._records, offsets, self._limit(self._settings()))
         if not changes:
             return
+        batches = [change.batch for change in changes]
+        self._tell(batches, member_id)
 
         def written(_: Refusal | None) -> None:
-            if self._advance() is not None:
+            has_advanced = self._advance()
+            self._tell(batches)
+            if has_advanced is not None:
                 self._bury(changes, now)
 
-        self._write([change.batch for change in changes], now, written)
+        self._write(batches, now, written)
         self._on_fetchable()
+
+    def _tell(self, batches: Sequence[StateBatch], holder: str | None = None) -> None:
+        if self._watch is not None:
+            locked_ms = 0 if holder is None else self._settings().record_lock_duration_ms
+            start_offset = self._records.start_offset
+            told = Progress(self.key, self._topic, start_offset, tuple(batches), holder, locked_ms)
+            self._watch(told)
 
     def _advance(self) -> bool | None:
         """Move the start offset, and return whether it moved.
@@ -345,11 +362,14 @@ class SharePartition:
         first, last = letters.first_offset, letters.last_offset
         self._records.delivery_complete_count += self._records.count_from_start(first, last)
 
+        batch = StateBatch(first, last, RecordState.ARCHIVED, letters.delivery_count)
+
         def written(_: Refusal | None) -> None:
-            if self._advance():
+            has_advanced = self._advance()
+            self._tell((batch,))
+            if has_advanced:
                 self._on_fetchable()
 
-        batch = StateBatch(first, last, RecordState.ARCHIVED, letters.delivery_count)
         self._write([batch], now, written)
 
     def _conclude(
@@ -379,6 +399,7 @@ class SharePartition:
                         self._records.has_released = True
             _merge(changes)
             has_advanced = self._advance()
+            self._tell([change.batch for change in changes])
             then(None)
             if has_advanced:
                 self._on_fetchable()

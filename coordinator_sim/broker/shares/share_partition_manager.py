@@ -23,7 +23,7 @@ from coordinator_sim.broker.shares.log_access import LeaderLog, ShareReader
 from coordinator_sim.broker.shares.persister import Persister, SharePartitionKey
 from coordinator_sim.broker.shares.sessions import SessionKey, ShareSessionCache
 from coordinator_sim.broker.shares.share_partition import SharePartition
-from coordinator_sim.broker.shares.share_values import ShareSettings
+from coordinator_sim.broker.shares.share_values import ShareSettings, Watch
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.error_texts import error_message
 from coordinator_sim.kafka.errors import ErrorCode
@@ -76,6 +76,7 @@ class SharePartitionManager:
         persister: Keeps the state.
         dead_letters: Takes records that are given up; None where the release knows of none.
         scheduler: Calls `expire` in time.
+        watch: See `SharePartition`.
 
     Attributes:
         reader: Reads logs.
@@ -83,7 +84,7 @@ class SharePartitionManager:
         now: The present of the verb under way.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what Kafka's is made of, and who watches it
         self,
         broker_id: int,
         hosted: ReplicaManager,
@@ -92,12 +93,14 @@ class SharePartitionManager:
         persister: Persister,
         dead_letters: DeadLetterQueue | None,
         scheduler: Scheduler,
+        watch: Watch | None,
     ) -> None:
         self._broker_id = broker_id
         self._hosted = hosted
         self._configs = configs
         self._persister = persister
         self._dead_letters = dead_letters
+        self._watch = watch
         self._locks = AcquisitionLocks(scheduler.wake_by_group_ms)
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
         self._purgatory = Purgatory[WatchKey](scheduler.wake_by_wall_ms)
@@ -194,6 +197,7 @@ class SharePartitionManager:
             locks=self._locks,
             on_fetchable=lambda: self._changed(key),
             dead_letters=self._dead_letters,
+            watch=self._watch,
         )
         return made
 

@@ -7,12 +7,13 @@ Uuid.java, fromString; ShareCoordinatorService.partitionFor.
 
 import re
 from base64 import urlsafe_b64decode
+from collections.abc import Callable
 from enum import IntEnum, unique
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from coordinator_sim.broker.shares.persister import SharePartitionKey
+from coordinator_sim.broker.shares.persister import SharePartitionKey, StateBatch
 from coordinator_sim.coordinator.epoch_refusals import Refusal
 from coordinator_sim.kafka.java_numbers import java_int
 from coordinator_sim.kafka.orders.iteration_order import uuid_hash
@@ -32,6 +33,28 @@ _PARTS: Final = 3
 _UUID: Final = re.compile(r"([A-Za-z0-9_-]{22})(?:==)?")
 _TRIMMED: Final = "".join(map(chr, range(0x21)))
 """What String.trim takes away."""
+
+
+class Progress(NamedTuple):
+    """A change of a share partition's records, for a watcher of the broker.
+
+    Args:
+        topic: Name of the partition's topic.
+        start_offset: The partition's start offset by now.
+        batches: The records, with their new states.
+        holder: Member whose lock on them ran out; None where the states have been written.
+        locked_ms: For how long the lock was on them.
+    """
+
+    key: SharePartitionKey
+    topic: str
+    start_offset: int
+    batches: tuple[StateBatch, ...] = ()
+    holder: str | None = None
+    locked_ms: int = 0
+
+
+Watch = Callable[[Progress], None]
 
 
 def coordinator_key(key: SharePartitionKey) -> str:

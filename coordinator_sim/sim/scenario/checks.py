@@ -75,12 +75,6 @@ def check_share_group(scenario: UncheckedScenario, group: ShareGroupSpec) -> Non
     check_settings(Scope.SHARE_GROUP, group.group_settings)
     for topic in group.topics:
         known("topic", topic, scenario.partitions_by_topic)
-    for spec in scenario.topics:
-        if spec.poison and spec.name in group.topics:
-            raise ScenarioError(
-                f"poison of topic {spec.name!r}: members of share group {group.group_id!r} say by "
-                "fates.poison_every what fails; leave poison out"
-            )
     for member in group.members:
         check_settings(Scope.SHARE, {**group.settings, **member.settings})
         within(f"processing_ms of {member.name!r}", member.processing_ms, 0, MAX_TIME_MS)

@@ -223,7 +223,8 @@ def _check_denial(scenario: UncheckedScenario, denial: happenings.DenyAccess) ->
 
 
 def _check_downstream(scenario: UncheckedScenario, happening: happenings.SlowDownstream) -> None:
-    consumers = [one.group_id for one in scenario.groups if isinstance(one, ConsumerGroupSpec)]
+    kinds = world.ConsumerGroupSpec, world.ShareGroupSpec
+    consumers = [one.group_id for one in scenario.groups if isinstance(one, kinds)]
     checks.known("consumer group", happening.group_id, consumers)
     checks.within("percent of SlowDownstream", happening.percent, 1, MAX_SLOW_PERCENT)
     checks.within("for_ms of SlowDownstream", happening.for_ms, 1, checks.MAX_TIME_MS)

@@ -1,0 +1,220 @@
+"""Fates of the records of share groups: delivered again, archived at the limit, locked in vain.
+
+Read are the RECORDS_DELIVERED, RECORDS_ACKNOWLEDGED, RECORDS_ARCHIVED and LOCK_TIMED_OUT events of
+a simulation; no other trace has them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.replay.findings import DELIVERIES_AGAIN, RECORD_SECONDS, Finding
+from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.work import records_in
+
+_OF_USED_UP: Final = (
+    "Reject what can never succeed (AcknowledgeType.REJECT) instead of releasing it, or lower the "
+    "group's share.delivery.count.limit; a dead-letter queue (KIP-1191, Kafka 4.4) keeps what is "
+    "archived."
+)
+_OF_LATE: Final = (
+    "Set the group's share.record.lock.duration.ms above the longest time from a delivery to its "
+    "acknowledgement, lower max.poll.records, or have the application renew its locks "
+    "(AcknowledgeType.RENEW)."
+)
+_OF_SILENT: Final = (
+    "Lower the group's share.record.lock.duration.ms: it is the longest wait for a member that is "
+    "frozen or cut off. A member that is killed closes its connection, and its records are "
+    "released at once."
+)
+_Place = tuple[str, int, int]
+"""Topic, partition and offset of a record."""
+
+
+class LostLocks(Struct, frozen=True, kw_only=True):
+    """Locks of one member that ran out before it acknowledged.
+
+    Args:
+        client: The member's client id, or its member id where the trace tells no other.
+        records: Locks that ran out, each of one record.
+        late: Those whose records the member acknowledged nevertheless, too late: it was slow. The
+            others are of a member that was frozen, cut off, or busy to the end of the trace.
+        silent_us: For how long those were on their records that are not late.
+        late_us: Longest time from a delivery to a late acknowledgement; 0 without any.
+    """
+
+    client: str
+    records: int
+    late: int
+    silent_us: int
+    late_us: int
+
+
+class ShareRecords(Struct, frozen=True, kw_only=True):
+    """Deliveries, archived records and lost locks of a share group.
+
+    Args:
+        deliveries: Deliveries to applications.
+        again: Those of them after a record's first.
+        rejected: Records that members rejected.
+        used_up: Records that were archived because they had been delivered as often as the limit
+            allows, as topic-partition@offset, in the order of the trace.
+        limit: How often these had been delivered, at most; 0 without any.
+        used_up_again: Deliveries of these after their first.
+        held_us: Longest time from the first delivery of one of these to its end; its partition's
+            start offset cannot pass it meanwhile.
+        lost_locks: By client, most records first.
+    """
+
+    deliveries: int
+    again: int
+    rejected: int
+    used_up: tuple[str, ...]
+    limit: int
+    used_up_again: int
+    held_us: int
+    lost_locks: tuple[LostLocks, ...]
+
+
+def share_records(lines: Sequence[TraceEvent]) -> ShareRecords | None:
+    """Return the fates of a group's records; None where the trace has none.
+
+    Args:
+        lines: All events of the group, in the order of the trace.
+    """
+    reading = _Reading()
+    for line in lines:
+        if line.event in reading.takes:
+            reading.takes[line.event](line, line.client_id or line.member_id or "")
+    return reading.result() if reading.delivered or reading.records else None
+
+
+class _Reading:
+    """Reads a group's events one after the other."""
+
+    def __init__(self) -> None:
+        self.takes = {
+            Event.RECORDS_DELIVERED: self._delivered,
+            Event.RECORDS_ACKNOWLEDGED: self._acknowledged,
+            Event.RECORDS_ARCHIVED: self._archived,
+            Event.LOCK_TIMED_OUT: self._timed_out,
+        }
+        self.delivered: dict[_Place, dict[int, int]] = {}
+        """Record -> number of the delivery -> when, in microseconds."""
+        self._held: dict[tuple[_Place, str], int] = {}
+        """Record and client -> when the client last got it."""
+        self._ends: dict[_Place, tuple[int, int]] = {}
+        """Archived record -> deliveries, and when."""
+        self._rejected: dict[_Place, None] = {}
+        self._lost: dict[tuple[_Place, str], int] = {}
+        """Record and client whose last lock ran out -> how long it was on the record."""
+        self.records: Counter[str] = Counter()
+        """Locks that ran out, by client."""
+        self._silent_us: Counter[str] = Counter()
+        self._late: Counter[str] = Counter()
+        self._late_us: dict[str, int] = {}
+
+    def _delivered(self, line: TraceEvent, client: str) -> None:
+        count = int(line.attrs["deliveries"])
+        for place in records_in(line):
+            self.delivered.setdefault(place, {}).setdefault(count, line.ts_us)
+            self._held[place, client] = line.ts_us
+            self._lost.pop((place, client), None)
+
+    def _acknowledged(self, line: TraceEvent, client: str) -> None:
+        for place in records_in(line):
+            if line.attrs["type"] == "reject" and "error" not in line.attrs:
+                self._rejected[place] = None
+            locked_us = self._lost.pop((place, client), None)
+            if locked_us is not None:
+                self._late[client] += 1
+                self._silent_us[client] -= locked_us
+                late_us = line.ts_us - self._held.get((place, client), line.ts_us)
+                self._late_us[client] = max(late_us, self._late_us.get(client, 0))
+
+    def _archived(self, line: TraceEvent, _client: str) -> None:
+        for place in records_in(line):
+            self._ends.setdefault(place, (int(line.attrs["deliveries"]), line.ts_us))
+
+    def _timed_out(self, line: TraceEvent, client: str) -> None:
+        locked_us = line.latency_us or 0
+        for place in records_in(line):
+            self._lost[place, client] = locked_us
+            self.records[client] += 1
+            self._silent_us[client] += locked_us
+
+    def result(self) -> ShareRecords:
+        """Return the fates of all records so far."""
+        deliveries = sum(map(len, self.delivered.values()))
+        used_up = {place: end for place, end in self._ends.items() if place not in self._rejected}
+        held_us = [
+            us - min(self.delivered.get(place, {0: us}).values())
+            for place, (_, us) in used_up.items()
+        ]
+        return ShareRecords(
+            deliveries=deliveries,
+            again=deliveries - len(self.delivered),
+            rejected=len(self._rejected),
+            used_up=tuple(f"{topic}-{number}@{offset}" for topic, number, offset in used_up),
+            limit=max((count for count, _ in used_up.values()), default=0),
+            used_up_again=sum(len(self.delivered.get(place, {0: 0})) - 1 for place in used_up),
+            held_us=max(held_us, default=0),
+            lost_locks=tuple(
+                LostLocks(
+                    client=client,
+                    records=records,
+                    late=self._late[client],
+                    silent_us=self._silent_us[client],
+                    late_us=self._late_us.get(client, 0),
+                )
+                for client, records in self.records.most_common()
+            ),
+        )
+
+
+def share_findings(group_id: str, records: ShareRecords) -> list[Finding]:
+    """Return what is wrong with the work of a share group."""
+    late = [each for each in records.lost_locks if each.late]
+    silent = [each for each in records.lost_locks if each.records > each.late]
+    found: list[tuple[str, float, str, str, str]] = []
+    if records.used_up:
+        what = (
+            f"{len(records.used_up):,} records were archived after {records.limit} deliveries, the "
+            f"limit, the first of them {records.used_up[0]}: no application has accepted them. "
+            "Each held the start offset of its partition, and with it share.partition.max.record"
+            f".locks, for {records.held_us / 1e6:.1f} s at most."
+        )
+        cost = records.used_up_again
+        found.append(("records-used-up", cost, DELIVERIES_AGAIN, what, _OF_USED_UP))
+    if late:
+        count, longest_us = sum(each.late for each in late), max(each.late_us for each in late)
+        what = (
+            f"The locks on {count:,} records ran out while their members still processed them, "
+            f"{late[0].client} most: they were free for others, and the late acknowledgements, up "
+            f"to {longest_us / 1e6:.1f} s after the delivery, counted for nothing."
+        )
+        found.append(("locks-shorter-than-processing", count, DELIVERIES_AGAIN, what, _OF_LATE))
+    if silent:
+        count = sum(each.records - each.late for each in silent)
+        what = (
+            f"{count:,} records waited for locks of members that never acknowledged them, "
+            f"{silent[0].client} most: frozen, cut off, or busy to the end. Nobody else could have "
+            "them meanwhile."
+        )
+        cost_s = sum(each.silent_us for each in silent) / 1e6
+        found.append(("locked-by-silent-members", cost_s, RECORD_SECONDS, what, _OF_SILENT))
+    return [
+        Finding(
+            group_id=group_id,
+            kind=kind,
+            rebalances=0,
+            cost_s=cost,
+            cost_unit=unit,
+            what=what,
+            change=change,
+            confidence=1.0,
+        )
+        for kind, cost, unit, what, change in found
+    ]
