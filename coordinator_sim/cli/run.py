@@ -11,6 +11,7 @@ from coordinator_sim import __version__
 from coordinator_sim.cli import arguments
 from coordinator_sim.cli.broker_log import write_broker_log
 from coordinator_sim.cli.bug_option import RunBugOption, bugs_of_command
+from coordinator_sim.cli.kinds import AsOption, compare_kinds, parse_kinds, settings_of, verdicts_of
 from coordinator_sim.cli.metrics import print_metrics
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
@@ -113,6 +114,7 @@ ProfileOption = Annotated[
 ShuffleTiesOption = Annotated[
     bool, typer.Option("--shuffle-ties", help="Draw the order of simultaneous happenings.")
 ]
+FormatOption = Annotated[arguments.TraceFormat, typer.Option("--format", help="Form of the trace.")]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON summary instead of the story.")
 ]
@@ -126,9 +128,7 @@ def run(
     profile: ProfileOption = "",
     client: ClientOption = "",
     out: OutOption = None,
-    format_: Annotated[
-        arguments.TraceFormat, typer.Option("--format", help="Form of the trace.")
-    ] = (arguments.TraceFormat.PARQUET),
+    format_: FormatOption = arguments.TraceFormat.PARQUET,
     log_dir: LogDirOption = None,
     shuffle_ties: ShuffleTiesOption = False,
     verbose: VerboseOption = False,
@@ -146,6 +146,7 @@ def run(
     assignor_java: AssignorJavaOption = None,
     elide: ElideOption = False,
     bug: RunBugOption = None,
+    as_: AsOption = "",
 ) -> None:
     """Run one scenario in virtual time: print its story, check its invariants, write its trace.
 
@@ -153,26 +154,32 @@ def run(
 
     Example: coordinator-sim run rolling-bounce --assignor sticky --set session.timeout.ms=10000
     """
-    from coordinator_sim_conformance.checkers import check_all
-    from coordinator_sim_conformance.scenario_timing import circumstances_of
-
     bugs = bugs_of_command("run", bug or ())
     register_given(assignor_from, assignor_process, assignor_java)
-    simulation = prepare(scenario, seed, set_, assignor=assignor, profile=profile, client=client)
-    check_whole(simulation.scenario, elide, request_log, log_dir)
-    if varied or processing or processing_ms:
-        simulation = with_variety(simulation, processing, processing_ms)
-    simulation = with_switches(simulation, work=work, shuffle_ties=shuffle_ties, elide=elide)
-    simulation = with_objective(with_bugs(simulation, bugs), objective_lag_ms)
+    kinds = parse_kinds(as_)
+
+    def simulation_of(kind: str = "") -> Simulation:
+        pairs = settings_of(kind, kinds, set_)
+        simulation = prepare(
+            scenario, seed, pairs, assignor=assignor, profile=profile, client=client, kind=kind
+        )
+        check_whole(simulation.scenario, elide, request_log, log_dir)
+        if varied or processing or processing_ms:
+            simulation = with_variety(simulation, processing, processing_ms)
+        simulation = with_switches(simulation, work=work, shuffle_ties=shuffle_ties, elide=elide)
+        return with_objective(with_bugs(simulation, bugs), objective_lag_ms)
+
+    if len(kinds) > 1:
+        check_no_log(log_dir, broker_log, request_log)
+        run_kinds({kind: simulation_of(kind) for kind in kinds}, out, format_, is_json=json)
+        return
+    simulation = simulation_of(*kinds)
     found = simulation.scenario
     if not json:
-        typer.echo(headline(simulation))
-        print_bugs(bugs)
-        typer.echo(f"{found.title}\n")
+        print_head(simulation, bugs)
     with arguments.run_folder(out, Path("out") / found.name) as directory:
         events, elided = simulate_visibly(simulation, directory, format_, log_dir, request_log)
-    known = circumstances_of(found, has_story=simulation.story is not None)
-    verdicts = check_all(events, known)
+    verdicts = verdicts_of(simulation, events)
     lines = None if broker_log is None else write_broker_log(events, found.profile, broker_log)
     if json:
         print_json(simulation, events, verdicts, directory, elided)
@@ -180,12 +187,7 @@ def run(
         print_story(events, verbose)
         print_summary(simulation, events, verdicts, directory=directory, log_dir=log_dir)
         print_elided(simulation, elided)
-        if lines is not None:
-            typer.echo(f"broker log: {broker_log}, {lines} lines   (UTC, from 1970)")
-        if request_log is not None:
-            typer.echo(f"request log: {request_log}   (UTC, from 1970)")
-        if metrics:
-            print_metrics(directory)
+        print_logs(broker_log, lines, request_log, directory if metrics else None)
     if verdicts.violations:
         raise typer.Exit(1)
 
@@ -198,6 +200,7 @@ def prepare(
     assignor: str,
     profile: str,
     client: str = "",
+    kind: str = "",
 ) -> Simulation:
     """The simulation that the command line asks for.
 
@@ -207,6 +210,7 @@ def prepare(
     """
     import msgspec
 
+    from coordinator_sim.sim.scenario.kinds import as_kind, left_out
     from coordinator_sim.sim.scenario.scenario import with_assignor, with_client, with_settings
 
     settings = arguments.parse_settings(pairs or [])
@@ -216,6 +220,11 @@ def prepare(
         scenario, story, options["story"] = load_story(Path(name))
     else:
         scenario = arguments.find_scenario(name)
+    if kind:
+        options["as"] = kind
+        if names := left_out(scenario, kind):
+            options["left-out"] = ",".join(names)
+        scenario = as_kind(scenario, kind)
     scenario = with_settings(scenario, settings)
     if assignor:
         scenario = with_assignor(scenario, assignor)
@@ -233,6 +242,66 @@ def prepare(
         options=options,
         story=story,
     )
+
+
+def print_head(simulation: Simulation, bugs: "Sequence[Exhibit]") -> None:
+    """Print what is simulated, and the bugs it has on purpose."""
+    typer.echo(headline(simulation))
+    print_bugs(bugs)
+    typer.echo(f"{simulation.scenario.title}\n")
+
+
+def print_logs(
+    broker_log: Path | None, lines: int | None, request_log: Path | None, metrics: Path | None
+) -> None:
+    """Print where the brokers' logs are, and the metrics of a run, as far as the user wants them.
+
+    Args:
+        broker_log: The brokers' log.
+        lines: Number of its lines; None for no such log.
+        request_log: The brokers' request log.
+        metrics: Directory of the run whose metrics are printed; None for none.
+    """
+    if lines is not None:
+        typer.echo(f"broker log: {broker_log}, {lines} lines   (UTC, from 1970)")
+    if request_log is not None:
+        typer.echo(f"request log: {request_log}   (UTC, from 1970)")
+    if metrics is not None:
+        print_metrics(metrics)
+
+
+def check_no_log(*paths: Path | None) -> None:
+    """Refuse a log of several runs.
+
+    Raises:
+        ConfigError: One is asked for.
+    """
+    for path in paths:
+        if path is not None:
+            raise ConfigError(f"{path}: several kinds have no log in common; give --as one of them")
+
+
+def run_kinds(
+    simulations: dict[str, Simulation],
+    out: Path | None,
+    trace_format: arguments.TraceFormat,
+    *,
+    is_json: bool,
+) -> None:
+    """Run a scenario as several kinds of groups, and compare them."""
+    import msgspec
+
+    first, kinds = next(iter(simulations.values())), ",".join(simulations)
+    if not is_json:
+        options = {**first.options, "as": kinds}
+        options.pop("left-out", None)
+        print_head(msgspec.structs.replace(first, options=options), ())
+
+    def simulated(simulation: Simulation, directory: Path) -> "Sequence[TraceEvent]":
+        return simulate_visibly(simulation, directory, trace_format, None)[0]
+
+    with arguments.run_folder(out, Path("out") / first.scenario.name) as directory:
+        compare_kinds(simulations, directory, simulated, is_json=is_json)
 
 
 def simulate_visibly(

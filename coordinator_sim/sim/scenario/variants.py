@@ -144,18 +144,20 @@ def realised(scenario: Scenario, choices: Choices) -> Scenario:
 
 def _with_shapes(group: world.GroupSpec, variety: Variety, choices: Choices) -> world.GroupSpec:
     """Return the group with drawn processing for consumers without a described one."""
-    if not isinstance(group, world.ConsumerGroupSpec):
+    if not isinstance(group, world.ConsumerGroupSpec | world.ShareGroupSpec):
         return group
     low_ms, high_ms = variety.processing_ms
 
-    def shaped(member: world.ConsumerSpec) -> world.ConsumerSpec:
+    def shaped(member: world.MemberSpec) -> world.MemberSpec:
+        if isinstance(member, world.WorkerSpec):
+            return member
         if member.processing is not None or member.processing_ms != world.DEFAULT_PROCESSING_MS:
             return member
         typical_ms = low_ms + choices.choose("typical-time", member.name, high_ms - low_ms + 1)
         law = ShapedPerPoll(shape=variety.processing, typical_ms=typical_ms)
         return msgspec.structs.replace(member, processing=law)
 
-    return msgspec.structs.replace(group, members=tuple(map(shaped, group.members)))
+    return world.with_members(group, map(shaped, group.members))
 
 
 def _happenings(

@@ -386,14 +386,14 @@ def with_members(group: GroupSpec, members: Iterable[MemberSpec]) -> GroupSpec:
 
 
 def names_read_by(group: GroupSpec) -> tuple[str, ...]:
-    """Return the settings that a group's members may be given."""
+    """Return the settings that a group and its members may be given."""
     match group:
         case StreamsGroupSpec():
             return tuple(name for name in SETTINGS[Scope.CONSUMER] if name not in NOT_OF_STREAMS)
         case ConsumerGroupSpec():
             return (*SETTINGS[Scope.CONSUMER], STRATEGY)
         case ShareGroupSpec():
-            return tuple(SETTINGS[Scope.SHARE])
+            return (*SETTINGS[Scope.SHARE], *SETTINGS[Scope.SHARE_GROUP])
         case ConnectGroupSpec():
             return (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL)
 
@@ -401,8 +401,9 @@ def names_read_by(group: GroupSpec) -> tuple[str, ...]:
 def with_member_settings(group: G, settings: Mapping[str, str]) -> G:
     """Return the group with settings for all its members, replacing their own.
 
-    `partition.assignment.strategy` (names separated by commas) and `connect.protocol` change the
-    group's fields. Settings of the other kinds of group are ignored.
+    `partition.assignment.strategy` (names separated by commas), `connect.protocol` and a share
+    group's own settings change the group's fields. Settings of the other kinds of group are
+    ignored.
     """
     read = {name: value for name, value in settings.items() if name in names_read_by(group)}
     fields: dict[str, object] = {}
@@ -410,6 +411,9 @@ def with_member_settings(group: G, settings: Mapping[str, str]) -> G:
         fields["assignors"] = tuple(read.pop(STRATEGY).split(","))
     if isinstance(group, ConnectGroupSpec) and CONNECT_PROTOCOL in read:
         fields["connect_protocol"] = read.pop(CONNECT_PROTOCOL)
+    if isinstance(group, ShareGroupSpec):
+        own = {name: read.pop(name) for name in SETTINGS[Scope.SHARE_GROUP] if name in read}
+        fields["group_settings"] = {**group.group_settings, **own}
     changed = msgspec.structs.replace(group, settings={**group.settings, **read}, **fields)
     members = [
         msgspec.structs.replace(member, settings=_without(member.settings, read))
