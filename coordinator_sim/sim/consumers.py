@@ -31,7 +31,6 @@ from coordinator_sim.errors import InvariantViolation
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
-from coordinator_sim.sim.awaited_records import AwaitedRecords
 from coordinator_sim.sim.client_process import ClientProcess
 from coordinator_sim.sim.consumer_settings import client_settings, is_new
 from coordinator_sim.sim.environment import Call, Scheduled
@@ -47,6 +46,7 @@ from coordinator_sim.sim.processing import (
 )
 from coordinator_sim.sim.scenario.work import PerPoll
 from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, ConsumerSpec
+from coordinator_sim.sim.topic_logs import AwaitedRecords
 from coordinator_sim.sim.work_ledger import WorkLedger
 from coordinator_sim.sim.world import US_PER_MS, World
 from coordinator_sim.trace.events import Event, OffsetEntry

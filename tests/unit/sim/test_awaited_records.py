@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from coordinator_sim.kafka.resources import TopicPartition
-from coordinator_sim.sim.awaited_records import AwaitedRecords
 from coordinator_sim.sim.scenario import TopicSpec
 from coordinator_sim.sim.scenario.load import ConstantLoad, Load, ZipfKeys
-from coordinator_sim.sim.topic_logs import TopicLogs
+from coordinator_sim.sim.topic_logs import AwaitedRecords, TopicLogs
 from coordinator_sim_scenarios.strategies import loads
 
 PARTITIONS = [TopicPartition("t", number) for number in (2, 0, 1)]
