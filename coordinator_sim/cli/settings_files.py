@@ -154,18 +154,22 @@ def _of_lines(text: str) -> dict[str, str]:
     return {match["key"]: match["value"].strip("\"'") for match in _LINE.finditer(text)}
 
 
-def _of_yaml(file: Path, text: str) -> Iterator[tuple[str, str]]:
-    """Yield the values of a YAML file with the dotted path of each, or a variable's name."""
+def yaml_documents(file: Path, text: str) -> list[object]:
+    """Return the documents of a YAML file, which with its aliases is not too large.
+
+    Raises:
+        DataError: The file is no YAML, or too large.
+        MissingDependencyError: The package that reads it is not installed.
+    """
     try:
         import yaml
     except ImportError:
         raise MissingDependencyError(
             f"{file}: YAML needs the package 'pyyaml': pip install pyyaml"
         ) from None
-    room = iter(range(_MOST_VALUES))
     try:
-        for document in yaml.safe_load_all(text):
-            yield from _flat(document, "", room)
+        documents: list[object] = list(yaml.safe_load_all(text))
+        _check_size(documents, iter(range(_MOST_VALUES)))
     except yaml.YAMLError as error:
         raise DataError(f"{file}: no YAML: {str(error).splitlines()[0]}") from None
     except (_TooMany, RecursionError):
@@ -173,21 +177,34 @@ def _of_yaml(file: Path, text: str) -> Iterator[tuple[str, str]]:
             f"{file}: with its aliases it has more than {_MOST_VALUES:,} values, or they are "
             "nested too deeply; give a smaller file"
         ) from None
+    return documents
+
+
+def _of_yaml(file: Path, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the values of a YAML file with the dotted path of each, or a variable's name."""
+    for document in yaml_documents(file, text):
+        yield from _flat(document, "")
 
 
 class _TooMany(Exception):
     """A YAML file has too many values once its aliases are expanded."""
 
 
-def _flat(node: object, path: str, room: Iterator[int]) -> Iterator[tuple[str, str]]:
+def _check_size(node: object, room: Iterator[int]) -> None:
     if next(room, None) is None:
         raise _TooMany
+    if isinstance(node, dict | list):
+        for each in node.values() if isinstance(node, dict) else node:
+            _check_size(each, room)
+
+
+def _flat(node: object, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(node, dict):
         for key, value in node.items():
             name = str(key)
             is_setting = name in _KNOWN and not path.startswith("spring")
             is_alone = not path or is_setting or _ENVIRONMENT.fullmatch(name) is not None
-            yield from _flat(value, name if is_alone else f"{path}.{name}", room)
+            yield from _flat(value, name if is_alone else f"{path}.{name}")
     elif isinstance(node, list):
         for item in node:
             key, equals, value = item.partition("=") if isinstance(item, str) else ("", "", "")

@@ -22,7 +22,10 @@ from coordinator_sim.errors import ConfigError, DataError, needing
 from coordinator_sim.sim.scenario.lengths import length_text, parse_length
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from coordinator_sim.sim.scenario.happenings import RestartMember
+    from coordinator_sim.sim.scenario.scenario import Scenario
     from coordinator_sim.sim.scenario.topology import Deploys, Topology
     from coordinator_sim.sim.scenario.variety import Variety
     from coordinator_sim.trace.group_shape import SeenGroup
@@ -98,6 +101,18 @@ LikeOption = Annotated[
 BootstrapOption = Annotated[
     str, typer.Option(help="Take members and topics from a cluster.", metavar="HOST:PORT")
 ]
+ManifestOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Take workloads, autoscalers and settings from Kubernetes manifests.", metavar="YAML"
+    ),
+]
+RecordOption = Annotated[
+    str,
+    typer.Option(
+        help="Time to process a record, for --manifest, instead of --processing.", metavar="LENGTH"
+    ),
+]
 OutOption = Annotated[
     Path | None, typer.Option(help="Write the scenario to this .json file.", metavar="FILE")
 ]
@@ -121,6 +136,8 @@ def shape(
     calm: CalmOption = "none",
     like: LikeOption = None,
     bootstrap: BootstrapOption = "",
+    manifest: ManifestOption = None,
+    per_record: RecordOption = "",
     group: Annotated[str, typer.Option(help="The group of --like or --bootstrap.")] = "",
     name: Annotated[str, typer.Option(help="Name of the scenario.")] = "",
     assignor_from: AssignorFromOption = None,
@@ -155,14 +172,26 @@ def shape(
     )
     if out is not None and out.suffix != ".json":
         raise ConfigError(f"--out {out}: a scenario's file ends in .json; rename it")
-    seen = _seen(like, bootstrap, group)
-    topology = (
-        _sized(topics, partitions, consumers, asked)
-        if seen is None
-        else _like(seen, topics, partitions, consumers, asked)
-    )
-    variety = _variety(processing, processing_ms, calm)
-    scenario = msgspec.structs.replace(shaped(topology), variety=variety)
+    if manifest is not None:
+        if like or bootstrap or group or consumers is not None or crashes or membership:
+            raise ConfigError(
+                "--manifest says who the members are: leave out --like, --bootstrap, --group, "
+                "--consumers, --crashes and --membership"
+            )
+        scenario, lines = _deployed(manifest, topics, partitions, per_record, asked)
+        for line in lines:
+            typer.echo(line, err=out is None)
+    elif per_record:
+        raise ConfigError(f"--per-record {per_record}: is for --manifest; use --processing-ms")
+    else:
+        seen = _seen(like, bootstrap, group)
+        topology = (
+            _sized(topics, partitions, consumers, asked)
+            if seen is None
+            else _like(seen, topics, partitions, consumers, asked)
+        )
+        scenario = shaped(topology)
+    scenario = msgspec.structs.replace(scenario, variety=_variety(processing, processing_ms, calm))
     scenario = with_settings(scenario, parse_settings(set_ or []))
     text = scenario_to_json(scenario)
     if out is None:
@@ -303,6 +332,55 @@ def _like(
         duration_ms=duration_ms,
         records_per_s=asked.records_per_s,
     )
+
+
+def _deployed(
+    manifest: Path, topics: str, partitions: int | None, per_record: str, asked: _Asked
+) -> "tuple[Scenario, list[str]]":
+    """The scenario of manifests, and lines on what was read, ignored and assumed."""
+    from collections.abc import Iterable, Mapping
+
+    from coordinator_sim.cli.manifests import Manifests
+    from coordinator_sim.sim.scenario.scenario import with_settings
+    from coordinator_sim.sim.scenario.settings import STRATEGY
+    from coordinator_sim.sim.scenario.topology import Topology, deployed
+    from coordinator_sim.sim.scenario.work import PerRecord
+
+    manifests = Manifests(manifest)
+    is_rhythmic = asked.deploys not in {"", "none"}
+    scenario, assumed = deployed(
+        Topology(
+            name=asked.name,
+            title="",
+            story=f"Workloads of {manifest.name}.",
+            group_id="",
+            topics=_topics(topics, partitions) if topics else {},
+            members={},
+            assignors=_assignors(DEFAULT_ASSIGNORS),
+            restarts=(),
+            duration_ms=parse_length("--for", asked.for_ or "1h", low_ms=60_000),
+            records_per_s=asked.records_per_s,
+        ),
+        manifests.workloads(),
+        PerRecord(us=1_000 * parse_length("--per-record", per_record)) if per_record else None,
+        parse_length("--deploys", asked.deploys, low_ms=60_000) if is_rhythmic else 0,
+    )
+    if asked.assignors:
+        scenario = with_settings(scenario, {STRATEGY: asked.assignors})
+    if scenario.topics:
+        work = f"{per_record} a record" if per_record else "polls as --processing-ms"
+        assumed += [f"{asked.records_per_s} records/s a partition", work, "automatic commits"]
+    assumed.append("startup_ms, shutdown_ms")
+    told: dict[str, Mapping[str, Iterable[str]]] = {
+        "read": manifests.read,
+        "ignored": manifests.ignored,
+        "assumed": {"": assumed},
+    }
+    return scenario, [f"{what}: {_told(found)}" for what, found in told.items() if found]
+
+
+def _told(fields: "Mapping[str, Iterable[str]]") -> str:
+    return "; ".join(f"{where} {', '.join(each)}".strip() for where, each in fields.items())
 
 
 def _rhythm(members: list[str], asked: _Asked, duration_ms: int) -> "tuple[RestartMember, ...]":

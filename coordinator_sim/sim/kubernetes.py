@@ -1,13 +1,15 @@
-"""Kubernetes in virtual time: workloads whose pods are the members of consumer groups.
+"""Kubernetes in virtual time: workloads whose pods are the members of groups.
 
-Controllers of Deployments and StatefulSets, and the kubelet, as far as members notice: pods start
-late, get SIGTERM and, after their grace period, SIGKILL, and are restarted with a growing delay.
-What an autoscaler does is in `scaling_loops`.
+Controllers of Deployments, StatefulSets and Strimzi's pod sets, and the kubelet, as far as members
+notice: pods start late, get SIGTERM and, after their grace period, SIGKILL, and are restarted with
+a growing delay. What an autoscaler does is in `scaling_loops`.
 
-DEVIATION: controllers act at the instant of what they react to; theirs take milliseconds.
+DEVIATION: controllers act at the instant of what they react to; theirs take milliseconds. Strimzi
+waits for a pod without end, where its operator gives up after five minutes and begins again.
 
-Source: kubernetes 1.35, pkg/controller/deployment/rolling.go, pkg/controller/replicaset,
-pkg/controller/statefulset/stateful_set_control.go, pkg/kubelet/kuberuntime.
+Source: kubernetes 1.35, pkg/controller/deployment/rolling.go and recreate.go,
+pkg/controller/replicaset, pkg/controller/statefulset/stateful_set_control.go,
+pkg/kubelet/kuberuntime; strimzi main of 2026, StrimziPodSetController, KafkaConnectRoller.
 """
 
 from collections.abc import Mapping
@@ -19,7 +21,7 @@ from simpy.events import Event, ProcessGenerator
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, fenceposts, pods_of
 from coordinator_sim.sim.scenario.quantiles import drawn
-from coordinator_sim.sim.scenario.world import ConsumerGroupSpec
+from coordinator_sim.sim.scenario.world import GroupSpec
 from coordinator_sim.sim.world import US_PER_MS, World
 
 _US_PER_S: Final = 1_000_000
@@ -44,6 +46,7 @@ class Pod:
         "back_off_s",
         "created_us",
         "ended",
+        "is_available",
         "is_terminating",
         "member",
         "ready_us",
@@ -70,6 +73,7 @@ class Pod:
         self.uid = uid
         self.started_us: int | None = None
         self.ready_us: int | None = None
+        self.is_available = False
         self.is_terminating = False
         self.ended: Event | None = None
         self.back_off_s = 0
@@ -77,12 +81,12 @@ class Pod:
 
 
 class Workload:
-    """A Deployment or StatefulSet: its controller and its pods.
+    """A Deployment, StatefulSet or StrimziPodSet: its controller and its pods.
 
     Args:
         world: Shared parts of the run.
         spec: The workload.
-        group: Its consumer group.
+        group: Its group.
         members: All members, by name.
     """
 
@@ -90,7 +94,7 @@ class Workload:
         self,
         world: World,
         spec: WorkloadSpec,
-        group: ConsumerGroupSpec,
+        group: GroupSpec,
         members: Mapping[str, Member],
     ) -> None:
         self._world = world
@@ -145,7 +149,7 @@ class Workload:
         one for good.
         """
         is_deployment = self.spec.kind == "Deployment"
-        step = self._reconcile_deployment if is_deployment else self._reconcile_stateful_set
+        step = self._reconcile_deployment if is_deployment else self._reconcile_by_ordinal
         while step():
             pass
 
@@ -156,6 +160,12 @@ class Workload:
         active = self.active
         new = [name for name, pod in active.items() if pod.revision == self._revision]
         old = [name for name, pod in active.items() if pod.revision != self._revision]
+        if self.spec.strategy == "Recreate" and any(
+            pod.revision != self._revision for pod in self._pods.values()
+        ):  # Source: rolloutRecreate: no new pod while an old one runs, or ends.
+            for name in old:
+                self._delete(name)
+            return bool(old)
         surge, unavailable = fenceposts(self.spec, self.replicas)
         ended = self._victims(new)[: max(len(new) - self.replicas, 0)]
         room = self.replicas + surge - len(active) if old else self.replicas
@@ -165,13 +175,13 @@ class Workload:
             self._create(name)
         if old:
             lowest = self.replicas - unavailable
-            not_ready = sum(active[name].ready_us is None for name in new) + len(created)
-            may_end = len(active) + len(created) - lowest - not_ready
-            unready = [name for name in old if active[name].ready_us is None]
-            ended += self._victims(unready)[: max(may_end, 0)]
-            ready = [name for name in old if active[name].ready_us is not None]
-            spare = min(self.ready_count - lowest, may_end - len(ended))
-            ended += self._victims(ready)[: max(spare, 0)]
+            available = [name for name, pod in active.items() if pod.is_available]
+            missing = sum(name not in available for name in new) + len(created)
+            may_end = len(active) + len(created) - lowest - missing
+            unavailable_old = [name for name in old if name not in available]
+            ended += self._victims(unavailable_old)[: max(may_end, 0)]
+            spare = min(len(available) - lowest, may_end - len(ended))
+            ended += self._victims([name for name in old if name in available])[: max(spare, 0)]
         for name in ended:
             self._delete(name)
         return bool(ended)
@@ -196,16 +206,17 @@ class Workload:
 
     # Source: updateStatefulSet: replicas by ordinal, then condemned pods, then the update.
 
-    def _reconcile_stateful_set(self) -> bool:
+    def _reconcile_by_ordinal(self) -> bool:
         """Take one step; return whether another may follow at this instant."""
-        is_ordered = self.spec.pod_management == "OrderedReady"
+        is_pod_set = self.spec.kind == "StrimziPodSet"
+        is_ordered = self.spec.pod_management == "OrderedReady" and not is_pod_set
         names = list(self._members)
         for name in names[: self.replicas]:
             pod = self._pods.get(name)
             if pod is None:
                 self._create(name)
                 return not is_ordered
-            if is_ordered and (pod.is_terminating or pod.ready_us is None):
+            if is_ordered and (pod.is_terminating or not pod.is_available):
                 return False
         for name in reversed(names[self.replicas :]):
             pod = self._pods.get(name)
@@ -214,14 +225,24 @@ class Workload:
                 return not is_ordered or name not in self._pods
             if pod is not None and is_ordered:
                 return False
-        for name in reversed(names[: self.replicas]):
+        rolled = names[: self.replicas]
+        for name in self._strimzi_order(rolled) if is_pod_set else reversed(rolled):
             pod = self._pods[name]
             if pod.revision != self._revision and not pod.is_terminating:
                 self._delete(name)
                 return name not in self._pods
-            if pod.is_terminating or pod.ready_us is None:
+            if pod.is_terminating or not pod.is_available:
                 return False
         return False
+
+    def _strimzi_order(self, names: list[str]) -> list[str]:
+        """Return pods as Strimzi rolls them: one that ends is waited for, unready ones are first.
+
+        Source: KafkaConnectRoller.prepareRollingOrder, which puts each unready pod in front.
+        """
+        ready = [name for name in names if self._pods[name].is_available]
+        unready = [name for name in reversed(names) if not self._pods[name].is_available]
+        return sorted(unready, key=lambda name: not self._pods[name].is_terminating) + ready
 
     # The life of a pod.
 
@@ -248,14 +269,21 @@ class Workload:
         pod.member.on_exit = partial(self._on_process_ended, name, pod)
         pod.member.start(pod.settings)
         yield self._environment.timeout(self.spec.readiness_ms * US_PER_MS)
-        is_same = pod.started_us == started_us and self._pods.get(name) is pod
-        if is_same and not pod.is_terminating:
+        if self._is_up(name, pod, started_us):
             pod.ready_us = self._environment.now_us
+        if self.spec.min_ready_s:
+            yield self._environment.timeout(self.spec.min_ready_s * _US_PER_S)
+        if self._is_up(name, pod, started_us):
+            pod.is_available = True
             self.reconcile()
+
+    def _is_up(self, name: str, pod: Pod, started_us: int) -> bool:
+        is_same = pod.started_us == started_us and self._pods.get(name) is pod
+        return is_same and not pod.is_terminating
 
     def _delete(self, name: str) -> None:
         pod = self._pods[name]
-        pod.is_terminating = True
+        pod.is_terminating, pod.is_available = True, False
         if pod.started_us is None:
             del self._pods[name]
         else:
@@ -285,7 +313,7 @@ class Workload:
             if not pod.ended.triggered:
                 pod.ended.succeed()
             return
-        pod.ready_us = None
+        pod.ready_us, pod.is_available = None, False
         pod.started_us = self._environment.now_us
         self._environment.process(self._restart(name, pod))
         self.reconcile()

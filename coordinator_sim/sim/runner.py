@@ -382,9 +382,7 @@ def _members(
 def _kubernetes(
     scenario: Scenario, world: World, members: Mapping[str, Member]
 ) -> dict[str, Workload]:
-    groups = {
-        each.group_id: each for each in scenario.groups if isinstance(each, ConsumerGroupSpec)
-    }
+    groups = {each.group_id: each for each in scenario.groups}
     workloads = {
         spec.name: Workload(world, spec, groups[spec.group_id], members)
         for spec in scenario.kubernetes

@@ -13,7 +13,12 @@ from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim.autoscaling.hpa import Behavior, Limits, check_limits
 from coordinator_sim.sim.autoscaling.keda import KafkaMetadata, ScaledObject, check_scaled_object
 from coordinator_sim.sim.scenario.quantiles import check_table
-from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, GroupSpec, members_of
+from coordinator_sim.sim.scenario.world import (
+    ConnectGroupSpec,
+    ConsumerGroupSpec,
+    GroupSpec,
+    members_of,
+)
 
 _DAY_MS: Final = 86_400_000
 _COUNT: Final = re.compile(r"(?:[0-9]{1,6}|[0-9]{1,3}%)")
@@ -56,19 +61,21 @@ Autoscaler = ScaledObject | CpuTarget
 
 
 class WorkloadSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A Deployment or a StatefulSet.
+    """A Deployment, a StatefulSet, or a StrimziPodSet as Strimzi makes one of a KafkaConnect.
 
     A pod runs one member of the group, `<name>-0` and so on, which must have no `start_ms`. There
     are as many pods at most as members, those that end included; a further pod stays pending.
 
     Args:
         name: Name of the workload, unique in the scenario.
-        group_id: The consumer group.
+        group_id: The consumer group, or the Connect cluster.
         replicas: Pods at the start.
+        strategy: Of a Deployment: `Recreate` ends all old pods before it makes new ones.
         max_surge, max_unavailable: Of a Deployment's rolling update, as a number or in percent.
         pod_management: `podManagementPolicy` of a StatefulSet.
         startup_ms: Quantiles of the time from a pod's creation to its consumer's start.
         readiness_ms: From the consumer's start until the pod is Ready.
+        min_ready_s: `minReadySeconds`: from there until the pod counts as available.
         shutdown_ms: Quantiles of the time from SIGTERM to the consumer's close.
         termination_grace_period_s: From SIGTERM to SIGKILL.
         autoscaler: What changes `replicas`; None for nothing.
@@ -76,13 +83,15 @@ class WorkloadSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     name: str
     group_id: str
-    kind: Literal["Deployment", "StatefulSet"] = "Deployment"
+    kind: Literal["Deployment", "StatefulSet", "StrimziPodSet"] = "Deployment"
     replicas: int = 1
+    strategy: Literal["RollingUpdate", "Recreate"] = "RollingUpdate"
     max_surge: str = "25%"
     max_unavailable: str = "25%"
     pod_management: Literal["OrderedReady", "Parallel"] = "OrderedReady"
     startup_ms: tuple[int, ...] = STARTUP_MS
     readiness_ms: int = 1_000
+    min_ready_s: int = 0
     shutdown_ms: tuple[int, ...] = SHUTDOWN_MS
     termination_grace_period_s: int = 30
     autoscaler: Autoscaler | None = None
@@ -109,6 +118,20 @@ def _counted(text: str, replicas: int, *, rounds_up: bool) -> int:
     if not text.endswith("%"):
         return int(text)
     return (replicas * int(text[:-1]) + (99 if rounds_up else 0)) // 100
+
+
+def check_rolling(spec: WorkloadSpec) -> None:
+    """Refuse a rolling update without numbers.
+
+    Raises:
+        ScenarioError: `max_surge` or `max_unavailable` is no number, and no percentage.
+    """
+    for name in ("max_surge", "max_unavailable"):
+        text = getattr(spec, name)
+        if not _COUNT.fullmatch(text):
+            raise ScenarioError(
+                f"{name} of workload {spec.name!r}={text!r}: must be a number, or percent as '25%'"
+            )
 
 
 def pods_of(spec: WorkloadSpec, group: GroupSpec | None) -> list[str]:
@@ -173,17 +196,15 @@ def check_workloads(workloads: tuple[WorkloadSpec, ...], groups: tuple[GroupSpec
         if not spec.name or any(each.name == spec.name for each in workloads[:index]):
             raise ScenarioError(f"{where}: the name is empty or not unique; give another")
         group = by_id.get(spec.group_id)
-        if not isinstance(group, ConsumerGroupSpec):
-            raise ScenarioError(f"{where}: group_id={spec.group_id!r} is no consumer group")
+        if not isinstance(group, ConsumerGroupSpec | ConnectGroupSpec):
+            raise ScenarioError(
+                f"{where}: group_id={spec.group_id!r} is no consumer group and no Connect cluster"
+            )
         _check_counts(where, spec, group)
-        check_table(f"startup_ms of {where}", spec.startup_ms, 0, _DAY_MS)
-        check_table(f"shutdown_ms of {where}", spec.shutdown_ms, 0, _DAY_MS)
-        for name, high in (("readiness_ms", _DAY_MS), ("termination_grace_period_s", 86_400)):
-            if not 0 <= getattr(spec, name) <= high:
-                raise ScenarioError(
-                    f"{name} of {where}={getattr(spec, name)}: must be from 0 to {high}"
-                )
+        _check_times(where, spec)
         scaler = spec.autoscaler
+        if scaler is not None and isinstance(group, ConnectGroupSpec):
+            raise ScenarioError(f"autoscaler of {where}: Connect workers are not scaled; use null")
         if isinstance(scaler, ScaledObject):
             check_scaled_object(scaler)
         elif scaler is not None:
@@ -193,12 +214,22 @@ def check_workloads(workloads: tuple[WorkloadSpec, ...], groups: tuple[GroupSpec
                     raise ScenarioError(f"{name} of {where}: must be at least 1")
 
 
-def _check_counts(where: str, spec: WorkloadSpec, group: ConsumerGroupSpec) -> None:
-    for name in ("max_surge", "max_unavailable"):
-        if not _COUNT.fullmatch(getattr(spec, name)):
+def _check_times(where: str, spec: WorkloadSpec) -> None:
+    check_table(f"startup_ms of {where}", spec.startup_ms, 0, _DAY_MS)
+    check_table(f"shutdown_ms of {where}", spec.shutdown_ms, 0, _DAY_MS)
+    for name, high in (
+        ("readiness_ms", _DAY_MS),
+        ("min_ready_s", 86_400),
+        ("termination_grace_period_s", 86_400),
+    ):
+        if not 0 <= getattr(spec, name) <= high:
             raise ScenarioError(
-                f"{name} of {where}={getattr(spec, name)!r}: must be a number, or percent as '25%'"
+                f"{name} of {where}={getattr(spec, name)}: must be from 0 to {high}"
             )
+
+
+def _check_counts(where: str, spec: WorkloadSpec, group: GroupSpec) -> None:
+    check_rolling(spec)
     limits = spec.limits()
     most = max(spec.replicas, limits.max_replicas if limits else 0)
     surge = fenceposts(spec, most)[0] if spec.kind == "Deployment" else 0
@@ -208,7 +239,7 @@ def _check_counts(where: str, spec: WorkloadSpec, group: ConsumerGroupSpec) -> N
             f"{where}: {most} replicas and {surge} of maxSurge need the members {spec.name}-0 to "
             f"{spec.name}-{most + surge - 1}; group {spec.group_id!r} has {len(pods)} of them"
         )
-    for member in group.members:
+    for member in members_of(group):
         if member.name in pods and member.start_ms is not None:
             raise ScenarioError(
                 f"start_ms of {member.name!r}: Kubernetes starts the pods of {where}; use null"

@@ -9,13 +9,24 @@ from itertools import accumulate
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.checks import MAX_PARTITIONS
-from coordinator_sim.sim.scenario.happenings import RestartMember, rolling_bounce
+from coordinator_sim.sim.scenario.happenings import RestartMember, RollOut, rolling_bounce
+from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, check_rolling, fenceposts
 from coordinator_sim.sim.scenario.scenario import Scenario
 from coordinator_sim.sim.scenario.variety import Variety
-from coordinator_sim.sim.scenario.world import ConsumerGroupSpec, ConsumerSpec, TopicSpec
+from coordinator_sim.sim.scenario.work import ProcessingLaw
+from coordinator_sim.sim.scenario.world import (
+    ConnectGroupSpec,
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    GroupSpec,
+    TopicSpec,
+    WorkerSpec,
+    with_member_settings,
+)
 from coordinator_sim.trace.group_shape import SeenGroup
 
 MAX_TOPICS: Final = 100_000
@@ -124,6 +135,120 @@ def shaped(topology: Topology) -> Scenario:
         happenings=topology.restarts,
         variety=Variety(),
     )
+
+
+class DeployedGroup(Struct, frozen=True, kw_only=True):
+    """A workload of Kubernetes, with what is known about its group.
+
+    Args:
+        spec: The workload; its `group_id` is empty where nothing names one.
+        topics: Topics that its autoscaler's triggers name.
+        settings: Settings of its clients by Kafka's names; others are left out.
+        connectors: Tasks of each connector; None for a consumer group.
+    """
+
+    spec: WorkloadSpec
+    topics: tuple[str, ...] = ()
+    settings: dict[str, str] = {}
+    connectors: dict[str, int] | None = None
+
+    @property
+    def most(self) -> int:
+        """The most replicas that the workload or its autoscaler may have, at least 1."""
+        limits = self.spec.limits()
+        return max(self.spec.replicas, limits.max_replicas if limits else 1, 1)
+
+    def member_names(self) -> list[str]:
+        """Return a name for each pod, those that end in a rolling update included."""
+        count = self.most
+        if self.spec.kind == "Deployment":
+            count += self.most + fenceposts(self.spec, self.most)[0]
+        return [f"{self.spec.name}-{each}" for each in range(count)]
+
+
+def deployed(
+    world: Topology,
+    groups: Sequence[DeployedGroup],
+    law: ProcessingLaw | None,
+    deploy_every_ms: int = 0,
+) -> tuple[Scenario, list[str]]:
+    """Return a scenario of workloads, and what it assumes about them.
+
+    Args:
+        world: Name, story, topics, load and length; groups without triggers read all its topics.
+        groups: The workloads.
+        law: How long the consumers' work takes; None for the variety's.
+        deploy_every_ms: Time between two roll-outs of all workloads; 0 for none.
+
+    Raises:
+        ConfigError: two workloads are of one group, or an assignor is unknown.
+        ScenarioError: a value is outside its bounds.
+    """
+    assumed: list[str] = []
+    sizes = dict(world.topics)
+    found: dict[str, GroupSpec] = {}
+    specs: list[WorkloadSpec] = []
+    for each in groups:
+        spec = each.spec
+        check_rolling(spec)
+        if not spec.group_id:
+            spec = replace(spec, group_id=spec.name)
+            assumed.append(f"group {spec.name}")
+        if spec.group_id in found:
+            raise ConfigError(f"group {spec.group_id!r} has two workloads: give one of them")
+        specs.append(spec)
+        if each.connectors is None:
+            topics = each.topics or tuple(world.topics) or (spec.group_id,)
+            for topic in topics:
+                if topic not in sizes:
+                    sizes[topic] = each.most
+                    assumed.append(f"topic {topic} of {each.most} partitions")
+            group = _consumers(each, spec.group_id, topics, law)
+            group = replace(group, assignors=world.assignors)
+            found[spec.group_id] = with_member_settings(group, each.settings)
+            if spec.kind == "Deployment" and group.members[0].instance_id is not None:
+                assumed.append("group.instance.id of pods that are gone for new ones")
+        else:
+            if not each.connectors:
+                assumed.append(f"connector {spec.name} of {spec.replicas} tasks")
+            cluster = ConnectGroupSpec(
+                group_id=spec.group_id,
+                workers=tuple(WorkerSpec(name=name, start_ms=None) for name in each.member_names()),
+                connectors=each.connectors or {spec.name: spec.replicas},
+            )
+            found[spec.group_id] = with_member_settings(cluster, each.settings)
+    first_ms = max(deploy_every_ms // 2, SETTLE_MS)
+    instants = range(first_ms, world.duration_ms, deploy_every_ms) if deploy_every_ms else ()
+    rolled = [RollOut(at_ms=at_ms, workload=spec.name) for at_ms in instants for spec in specs]
+    scenario = Scenario(
+        name=world.name,
+        title=", ".join(f"{spec.kind} {spec.name} of {spec.replicas}" for spec in specs),
+        story=world.story,
+        duration_ms=world.duration_ms,
+        topics=tuple(
+            TopicSpec(name=name, partitions=count, records_per_s=world.records_per_s)
+            for name, count in sizes.items()
+        ),
+        groups=tuple(found.values()),
+        kubernetes=tuple(specs),
+        happenings=tuple(rolled),
+        variety=Variety(),
+    )
+    return scenario, assumed
+
+
+def _consumers(
+    deployed: DeployedGroup, group_id: str, topics: tuple[str, ...], law: ProcessingLaw | None
+) -> ConsumerGroupSpec:
+    """The group of a workload's pods, which are static members if a setting says so."""
+    is_static = "group.instance.id" in deployed.settings
+    members = (
+        ConsumerSpec(
+            name=name, start_ms=None, instance_id=name if is_static else None, processing=law
+        )
+        for name in deployed.member_names()
+    )
+    return ConsumerGroupSpec(group_id=group_id, topics=topics, members=tuple(members))
 
 
 def spread_partitions(topics: int, partitions: int) -> dict[str, int]:

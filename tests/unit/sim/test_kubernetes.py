@@ -11,6 +11,7 @@ from msgspec import structs
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim.scenario import (
     Behavior,
+    ConnectGroupSpec,
     ConsumerGroupSpec,
     ConsumerSpec,
     CpuTarget,
@@ -31,6 +32,7 @@ from coordinator_sim.sim.scenario import (
     SlowPoll,
     TopicSpec,
     Trigger,
+    WorkerSpec,
     WorkloadSpec,
     scenario_from_json,
     scenario_to_json,
@@ -141,6 +143,57 @@ def test_stateful_set_rolls_out_from_the_highest_ordinal() -> None:
     order = ["app-2", "app-1", "app-0"]
     assert [name for _, name in told(events, "stopping")] == order
     assert [name for _, name in told(events, "started")][3:] == order
+
+
+def test_recreate_starts_no_new_pod_before_the_old_ones_are_gone() -> None:
+    """All stop at once; a pod that takes its grace period to close keeps all new ones waiting."""
+    scenario = world_of(
+        SlowPoll(at_ms=50_000, member="app-1", for_ms=120_000),
+        RollOut(at_ms=60_000, workload="app"),
+        replicas=2,
+        records_per_s=10,
+        strategy="Recreate",
+        termination_grace_period_s=20,
+    )
+    events = events_of(scenario)
+    assert (60, "app-0") in told(events, "stopping")
+    assert [at for at, _ in told(events, "started")] == [5, 5, 85, 85]
+
+
+def test_pod_counts_as_available_only_after_min_ready_seconds() -> None:
+    """The old pod of a surge ends that much later than when the new one is Ready."""
+    scenario = world_of(
+        RollOut(at_ms=60_000, workload="app"),
+        replicas=1,
+        max_surge="1",
+        max_unavailable="0",
+        min_ready_s=10,
+    )
+    assert [at for at, _ in told(events_of(scenario), "stopping")] == [76]
+
+
+def test_strimzi_rolls_workers_by_ordinal_and_one_that_is_not_ready_first() -> None:
+    """Each worker is replaced in its own name, when the one before is Ready again."""
+    workers = tuple(WorkerSpec(name=f"cdc-{each}", start_ms=None) for each in range(3))
+    spec = WorkloadSpec(
+        name="cdc", group_id="cdc", kind="StrimziPodSet", replicas=3, readiness_ms=10_000, **STEADY
+    )
+    scenario = scenario_of(
+        name="connect",
+        duration_ms=300_000,
+        groups=(ConnectGroupSpec(group_id="cdc", workers=workers, connectors={"files": 6}),),
+        kubernetes=(spec,),
+        happenings=(
+            CrashMember(at_ms=58_000, member="cdc-1"),
+            RollOut(at_ms=60_000, workload="cdc"),
+        ),
+    )
+    events = events_of(scenario)
+    stopped, started = told(events, "stopping"), told(events, "started")
+    assert started[:4] == [(5, "cdc-0"), (5, "cdc-1"), (5, "cdc-2"), (58, "cdc-1")]
+    assert [name for _, name in stopped] == ["cdc-1", "cdc-0", "cdc-2"]
+    for (at, name), (before, _) in zip(stopped[1:], started[4:], strict=False):
+        assert before + 10 <= at <= before + 11, name
 
 
 def test_slow_consumer_is_killed_at_the_end_of_its_grace_period() -> None:

@@ -1,0 +1,267 @@
+"""`shape --manifest`: what Kubernetes' manifests say becomes a scenario."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator_sim.cli.manifests import Manifests
+from coordinator_sim.sim.scenario import (
+    Behavior,
+    ConnectGroupSpec,
+    ConsumerGroupSpec,
+    CpuTarget,
+    Limits,
+    RollOut,
+    ScaledObject,
+    ScalingPolicy,
+    ScalingRules,
+    Trigger,
+    WorkloadSpec,
+    load_scenario,
+)
+from coordinator_sim.sim.scenario.kubernetes import SHUTDOWN_MS
+from tests.command_line import run_here
+
+ORDERS: Final = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: orders}
+spec:
+  replicas: 4
+  minReadySeconds: 5
+  revisionHistoryLimit: 3
+  strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0%}}
+  template:
+    spec:
+      terminationGracePeriodSeconds: 45
+      containers:
+        - image: orders:1.4
+          env:
+            - {name: KAFKA_MAX_POLL_INTERVAL_MS, value: "60000"}
+            - {name: SPRING_KAFKA_CONSUMER_HEARTBEAT_INTERVAL, value: 2s}
+            - {name: KAFKA_PARTITION_ASSIGNMENT_STRATEGY, value: a.b.CooperativeStickyAssignor}
+            - {name: LOG_LEVEL, value: info}
+            - {name: GROUP, value: orders-app}
+          readinessProbe: {initialDelaySeconds: 12, periodSeconds: 5}
+          lifecycle: {preStop: {exec: {command: [sh, -c, "sleep 5"]}}}
+---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: orders}
+spec:
+  scaleTargetRef: {name: orders}
+  minReplicaCount: 2
+  maxReplicaCount: 12
+  advanced:
+    horizontalPodAutoscalerConfig:
+      behavior: {scaleDown: {policies: [{type: Pods, value: 1, periodSeconds: 300}]}}
+  triggers:
+    - {type: cron, metadata: {desiredReplicas: "10"}}
+    - type: kafka
+      metadata: {consumerGroupFromEnv: GROUP, topic: orders, lagThreshold: 2000}
+---
+kind: Service
+metadata: {name: orders}
+"""
+METADATA: Final = {"consumerGroup": "orders-app", "topic": "orders", "lagThreshold": "2000"}
+DEPLOYMENT: Final = "kind: Deployment\nmetadata: {name: a}\nspec: "
+CONNECT: Final = """\
+kind: KafkaConnect
+metadata: {name: cdc}
+spec:
+  config: {group.id: cdc-workers, scheduled.rebalance.max.delay.ms: 60000, config.storage.topic: c}
+---
+kind: KafkaConnector
+metadata: {name: ledger, labels: {strimzi.io/cluster: cdc}}
+spec: {tasksMax: 6}
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    """Return a file of manifests."""
+    file = tmp_path / "deploy.yaml"
+    file.write_text(text)
+    return file
+
+
+def test_deployment_with_a_scaled_object_becomes_a_workload(tmp_path: Path) -> None:
+    """Every field that means something here is in the scenario, and each is told."""
+    file, out = written(tmp_path, ORDERS), tmp_path / "mine.json"
+    known = ("--topics", "orders=24", "--per-record", "6ms", "--deploys", "20m", "--out", out)
+    done = run_here("shape", "--manifest", file, *known)
+    assert done.returncode == 0, done.stderr
+
+    scenario = load_scenario(out)
+    policy = ScalingPolicy(type="Pods", value=1, period_s=300)
+    assert scenario.kubernetes == (
+        WorkloadSpec(
+            name="orders",
+            group_id="orders-app",
+            replicas=4,
+            max_surge="1",
+            max_unavailable="0%",
+            readiness_ms=15_000,
+            min_ready_s=5,
+            shutdown_ms=tuple(each + 5_000 for each in SHUTDOWN_MS),
+            termination_grace_period_s=45,
+            autoscaler=ScaledObject(
+                triggers=(Trigger(metadata=METADATA),),
+                min_replica_count=2,
+                max_replica_count=12,
+                behavior=Behavior(scale_down=ScalingRules(policies=(policy,))),
+            ),
+        ),
+    )
+    (group,) = scenario.groups
+    assert isinstance(group, ConsumerGroupSpec)
+    assert group.assignors == ("cooperative-sticky",)
+    assert group.settings == {"heartbeat.interval.ms": "2000", "max.poll.interval.ms": "60000"}
+    assert [member.name for member in group.members] == [f"orders-{n}" for n in range(25)]
+    assert [each.at_ms for each in scenario.happenings if isinstance(each, RollOut)] == [
+        600_000,
+        1_800_000,
+        3_000_000,
+    ]
+    read, ignored, assumed, *_ = done.stdout.splitlines()
+    assert "minReadySeconds" in read
+    assert "KAFKA_MAX_POLL_INTERVAL_MS" in read
+    assert ignored == (
+        "ignored: Service orders; Deployment orders LOG_LEVEL, GROUP, revisionHistoryLimit, "
+        "containers.image; ScaledObject orders triggers.metadata.desiredReplicas"
+    )
+    assert assumed.startswith("assumed: 10 records/s a partition, 6ms a record")
+
+
+def test_connect_of_strimzi_becomes_a_pod_set(tmp_path: Path) -> None:
+    """Its workers, connectors and settings; the probe is Strimzi's default."""
+    out = tmp_path / "cdc.json"
+    done = run_here("shape", "--manifest", written(tmp_path, CONNECT), "--out", out)
+    assert done.returncode == 0, done.stderr
+    scenario = load_scenario(out)
+    assert scenario.kubernetes == (
+        WorkloadSpec(
+            name="cdc-connect",
+            group_id="cdc-workers",
+            kind="StrimziPodSet",
+            replicas=3,
+            readiness_ms=60_000,
+        ),
+    )
+    (group,) = scenario.groups
+    assert isinstance(group, ConnectGroupSpec)
+    assert group.connectors == {"ledger": 6}
+    assert group.settings == {"scheduled.rebalance.max.delay.ms": "60000"}
+    assert run_here("run", out, "--out", tmp_path / "trace").returncode == 0
+
+
+def manifest(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest named `app`."""
+    return {"kind": kind, "metadata": {"name": "app"}, "spec": spec}
+
+
+def pods(**container: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a container
+    """Return a template with one container."""
+    return {"spec": {"containers": [container]}}
+
+
+def test_list_with_an_autoscaler_on_cpu_is_read(tmp_path: Path) -> None:
+    """As `kubectl get -o yaml` prints it; the pod's name makes static members, which are told."""
+    own_name = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    template = pods(
+        resources={"requests": {"cpu": "250m"}},
+        env=[{"name": "KAFKA_GROUP_INSTANCE_ID", **own_name}, {"name": "KAFKA_GROUP_ID"}],
+    )
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}
+    scaler = {
+        "scaleTargetRef": {"kind": "StatefulSet", "name": "app"},
+        "maxReplicas": 6,
+        "metrics": [{"type": "Resource", "resource": cpu}],
+    }
+    workload = {"template": template, "replicas": 2, "podManagementPolicy": "Parallel"}
+    items = [manifest("StatefulSet", workload), manifest("HorizontalPodAutoscaler", scaler)]
+    file, out = written(tmp_path, json.dumps({"kind": "List", "items": items})), tmp_path / "a.json"
+    done = run_here("shape", "--manifest", file, "--out", out)
+    assert "assumed: group app, topic app of 6 partitions" in done.stdout
+    scenario = load_scenario(out)
+    (spec,) = scenario.kubernetes
+    limits = Limits(max_replicas=6)
+    assert spec.autoscaler == CpuTarget(limits=limits, utilization=60, request_milli=250)
+    assert (spec.kind, spec.pod_management) == ("StatefulSet", "Parallel")
+    (group,) = scenario.groups
+    assert isinstance(group, ConsumerGroupSpec)
+    assert [each.instance_id for each in group.members] == [f"app-{n}" for n in range(6)]
+
+
+@settings(max_examples=40)
+@given(
+    replicas=st.integers(0, 50),
+    strategy=st.sampled_from(["RollingUpdate", "Recreate"]),
+    surge=st.integers(0, 20) | st.integers(0, 100).map("{}%".format),
+    grace_s=st.integers(0, 600),
+    probing=st.tuples(st.integers(0, 90), st.integers(1, 30), st.integers(1, 4)),
+)
+def test_probes_and_strategies_are_read_as_written(
+    tmp_path_factory: pytest.TempPathFactory,
+    replicas: int,
+    strategy: str,
+    surge: int | str,
+    grace_s: int,
+    probing: tuple[int, int, int],
+) -> None:
+    """A pod is Ready at the probe that an hour of probing, one a period, finds."""
+    delay_s, period_s, needed = probing
+    probe = {
+        "initialDelaySeconds": delay_s,
+        "periodSeconds": period_s,
+        "successThreshold": needed,
+    }
+    template = pods(readinessProbe=probe)
+    template["spec"]["terminationGracePeriodSeconds"] = grace_s
+    rolling = {"type": strategy, "rollingUpdate": {"maxSurge": surge}}
+    spec = {"replicas": replicas, "strategy": rolling, "template": template}
+    file = written(tmp_path_factory.mktemp("m"), json.dumps(manifest("Deployment", spec)))
+    (found,) = Manifests(file).workloads()
+    probed_s = [each for each in range(period_s, 3_600, period_s) if each >= delay_s]
+    assert found.spec == WorkloadSpec(
+        name="app",
+        group_id="",
+        replicas=replicas,
+        strategy=strategy,  # type: ignore[arg-type] # drawn from its values
+        max_surge=str(surge),
+        readiness_ms=1_000 * probed_s[needed - 1],
+        termination_grace_period_s=grace_s,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("a: [", "no YAML"),
+        ("- 1", "a document has no kind or no metadata.name"),
+        ("kind: Service\nmetadata: {name: a}", "no Deployment, StatefulSet or KafkaConnect"),
+        (
+            DEPLOYMENT + "{replicas: many}",
+            "Deployment a: replicas: Expected `int`, got `str`",
+        ),
+        (
+            DEPLOYMENT + "{strategy: {type: Canary}}",
+            "Deployment a: strategy.type: Invalid enum value 'Canary'",
+        ),
+        (
+            DEPLOYMENT + "{strategy: {rollingUpdate: {maxSurge: b}}}",
+            "max_surge of workload 'a'='b': must be a number",
+        ),
+        (ORDERS.replace("lagThreshold: 2000", "lagThreshold: -1"), "lagThreshold=-1"),
+        (ORDERS + "---\n" + ORDERS, "Deployment orders is there twice"),
+    ],
+)
+def test_bad_manifest_is_refused_in_one_line(tmp_path: Path, text: str, refusal: str) -> None:
+    """The line names the manifest, the field and the value."""
+    done = run_here("shape", "--manifest", written(tmp_path, text))
+    assert done.returncode in {1, 2}  # of data, or of values
+    assert refusal in done.stderr
+    assert done.stderr.count("\n") == 1
