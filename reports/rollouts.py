@@ -17,7 +17,7 @@ from coordinator_sim.sim.scenario import (
     Scenario,
     scenario_to_json,
 )
-from coordinator_sim.sim.scenario.rollout import RolloutPlan, group_to_deploy, rolled_out
+from coordinator_sim.sim.scenario.rollout import Plan, RolloutPlan, group_to_deploy, rolled_out
 from coordinator_sim.sim.scenario.world import GroupSpec, members_of
 from coordinator_sim_reports.session import DEFAULT_MASTER
 from coordinator_sim_reports.sweep import run_sweep
@@ -41,7 +41,7 @@ class Rollouts(Struct, frozen=True, kw_only=True):
 
     scenario: Scenario
     group_id: str
-    plans: tuple[RolloutPlan, ...]
+    plans: tuple[Plan, ...]
     down_ms: int
     memberships: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0,)
@@ -53,7 +53,7 @@ class RolloutCosts(Struct, frozen=True, kw_only=True):
     Args:
         plan: How the group is deployed.
         membership: `dynamic` or `static`; empty for Connect workers.
-        lasts_ms: Time from the first stop to the last start.
+        lasts_ms: Time from the first stop to the last start; 0 where Kubernetes decides.
         unowned_s: Partition-seconds (of Connect: task-seconds) without an owner.
         stopped_s: Seconds in which nobody owned anything.
         rebalances: Rebalances of the group.
@@ -61,7 +61,7 @@ class RolloutCosts(Struct, frozen=True, kw_only=True):
         file: Scenario file of the plan.
     """
 
-    plan: RolloutPlan
+    plan: Plan
     membership: str
     lasts_ms: int
     unowned_s: tuple[float, float, float]
@@ -181,7 +181,7 @@ def _write_plans(sweep: Asked, folder: Path) -> dict[tuple[str, str], str]:
 
 
 def _costs(
-    plan: RolloutPlan,
+    plan: Plan,
     row: dict[str, Any],
     members: int,
     down_ms: int,

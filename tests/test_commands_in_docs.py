@@ -26,7 +26,7 @@ PIECE = re.compile(
     r"|(?:^<!-- needs (?P<need>\w+) -->\n)?^```(?P<info>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-FILE = re.compile(r"# ([\w.-]+\.(?:py|toml|properties))\n")
+FILE = re.compile(r"# ([\w.-]+\.(?:py|toml|properties|yaml))\n")
 COMMAND = re.compile(r"^\$ ((?:[^\n]*\\\n)*[^\n]*)\n", re.MULTILINE)
 CUT = re.compile(r"^\.\.\.$", re.MULTILINE)
 """A line of dots on the page stands for any number of lines."""

@@ -1,5 +1,6 @@
 """`rollout`: which way to deploy a group leaves least without an owner, by simulation."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,10 +15,13 @@ from coordinator_sim.sim.scenario.lengths import length_text, parse_length
 
 if TYPE_CHECKING:
     from coordinator_sim.cli.console import PrintableConsole
-    from coordinator_sim.sim.scenario.rollout import RolloutPlan
+    from coordinator_sim.sim.scenario.rollout import Plan, RolloutPlan, WorkloadPlan
     from coordinator_sim_reports.rollouts import RolloutCosts, RolloutSummary
 
 ORDERS = ("listed", "reversed")
+ROLLING = ("", "maxSurge=1,maxUnavailable=0", "maxSurge=0,maxUnavailable=1", "strategy=Recreate")
+USUAL = {"Deployment": (*ROLLING, "kind=StatefulSet"), "StatefulSet": ("",), "StrimziPodSet": ("",)}
+"""Ways to roll out a workload of each kind that are worth trying."""
 _WHOLE_FROM = 10
 """Figures from here on are shown without decimals."""
 
@@ -39,6 +43,14 @@ MembershipOption = Annotated[
     str,
     typer.Option(
         help="dynamic, static, or both; by default what the group has.", metavar="KIND,..."
+    ),
+]
+WorkloadOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--workload",
+        help="A way to roll pods out, such as maxSurge=1,maxUnavailable=0; may be repeated.",
+        metavar="FIELD=VALUE,...",
     ),
 ]
 DownOption = Annotated[
@@ -63,6 +75,7 @@ def rollout(
     order: Annotated[
         str, typer.Option(help="listed, reversed, or both.", metavar="ORDER,...")
     ] = "listed",
+    workload: WorkloadOption = None,
     membership: MembershipOption = "",
     down: DownOption = "8s",
     seeds: SeedsOption = 3,
@@ -72,13 +85,15 @@ def rollout(
 ) -> None:
     """Compare deploys of one group: batch size, pause, order, dynamic against static members.
 
+    The members of a group that are pods are rolled out as --workload says.
+
     Every plan is simulated in the same drawn worlds. The best is the one that leaves least without
     an owner; of equal ones that which stops the group least, then the shortest.
 
     Example: coordinator-sim rollout mine.json --batch 1,5,all --pause 10s,1m
     """
     from coordinator_sim.cli.console import PrintableConsole
-    from coordinator_sim.sim.scenario.rollout import group_to_deploy
+    from coordinator_sim.sim.scenario.rollout import group_to_deploy, workload_to_deploy
     from coordinator_sim.sim.scenario.world import members_of
     from coordinator_sim_reports.session import check_extra
 
@@ -88,10 +103,21 @@ def rollout(
 
     found = find_scenario(scenario)
     deployed = group_to_deploy(found, group)
+    plans: tuple[Plan, ...]
+    pods = workload_to_deploy(found, deployed)
+    if pods is None and not workload:
+        plans = plans_of(batch, pause, order, len(members_of(deployed)))
+    elif pods is None or batch or pause:
+        raise ConfigError(
+            "--workload is for a group whose members are pods, --batch and --pause are for one "
+            "whose members are not: leave it out"
+        )
+    else:
+        plans = workload_plans(workload or USUAL[pods.kind])
     asked = Rollouts(
         scenario=found,
         group_id=deployed.group_id,
-        plans=plans_of(batch, pause, order, len(members_of(deployed))),
+        plans=plans,
         down_ms=parse_length("--down", down),
         memberships=_words("--membership", membership, MEMBERSHIPS),
         seeds=tuple(range(seeds)),
@@ -137,6 +163,24 @@ def plans_of(batch: str, pause: str, order: str, members: int) -> "tuple[Rollout
     )
 
 
+def workload_plans(texts: Sequence[str]) -> "tuple[WorkloadPlan, ...]":
+    """The plans of --workload.
+
+    Raises:
+        ConfigError: A field is none that a plan changes.
+    """
+    from coordinator_sim.sim.scenario.rollout import FIELDS, WorkloadPlan
+
+    plans = []
+    for text in texts:
+        pairs = [part.partition("=") for part in text.split(",") if part]
+        for name, equals, value in pairs:
+            if name not in FIELDS or not equals or not value:
+                raise ConfigError(f"--workload {text!r}: wants FIELD=VALUE of {', '.join(FIELDS)}")
+        plans.append(WorkloadPlan(changes={name: value for name, _, value in pairs}))
+    return tuple(plans)
+
+
 def _batches(text: str, members: int) -> tuple[int, ...]:
     sizes = []
     for part in (part.strip() for part in text.split(",")):
@@ -163,15 +207,19 @@ def print_plans(summary: "RolloutSummary", console: "PrintableConsole") -> None:
     from rich import box
     from rich.table import Table
 
+    from coordinator_sim.sim.scenario.rollout import RolloutPlan
+
     unit = "partition" if summary.costs[0].membership else "task"
-    has_orders = len({each.plan.is_reversed for each in summary.costs}) > 1
+    has_orders = len({getattr(each.plan, "is_reversed", False) for each in summary.costs}) > 1
     has_kinds = len({each.membership for each in summary.costs}) > 1
     table = Table(box=box.SIMPLE_HEAD, padding=0)
-    chosen = ("batch", "pause", *(("order",) * has_orders), *(("members",) * has_kinds))
+    by_hand = isinstance(summary.costs[0].plan, RolloutPlan)
+    plan = ("batch", "pause") if by_hand else ("workload",)
+    chosen = (*plan, *(("order",) * has_orders), *(("members",) * has_kinds))
     for title in chosen:
         table.add_column(title, no_wrap=True)
     measures = (f"unowned\n{unit}-s", "stopped\ns", "rebal.", "processed\nagain")
-    for title in ("takes", *measures):
+    for title in (*(("takes",) * by_hand), *measures):
         table.add_column(title, justify="right", no_wrap=True)
     for each in summary.costs:
         cells = _cells(each, summary.members)
@@ -189,7 +237,11 @@ def print_plans(summary: "RolloutSummary", console: "PrintableConsole") -> None:
 
 def _cells(each: "RolloutCosts", members: int) -> dict[str, str]:
     """The cells that distinguish a plan, by column title."""
+    from coordinator_sim.sim.scenario.rollout import WorkloadPlan
+
     plan = each.plan
+    if isinstance(plan, WorkloadPlan):
+        return {"workload": _changes(plan), "members": each.membership or "workers"}
     return {
         "batch": "all" if plan.batch == members else str(plan.batch),
         "pause": "-" if plan.batch == members else length_text(plan.pause_ms),
@@ -200,7 +252,12 @@ def _cells(each: "RolloutCosts", members: int) -> dict[str, str]:
 
 def _figures(each: "RolloutCosts") -> tuple[str, ...]:
     spans = (each.unowned_s, each.stopped_s, each.rebalances, each.duplicates)
-    return (length_text(each.lasts_ms), *map(_span, spans))
+    lasts = (length_text(each.lasts_ms),) if each.lasts_ms else ()
+    return (*lasts, *map(_span, spans))
+
+
+def _changes(plan: "WorkloadPlan") -> str:
+    return "\n".join(f"{name}={text}" for name, text in plan.changes.items()) or "as written"
 
 
 def _span(values: tuple[float, float, float]) -> str:
@@ -214,7 +271,11 @@ def _number(value: float) -> str:
 
 
 def _words_of(best: "RolloutCosts", members: int) -> str:
+    from coordinator_sim.sim.scenario.rollout import WorkloadPlan
+
     plan = best.plan
+    if isinstance(plan, WorkloadPlan):
+        return _changes(plan).replace("\n", ", ")
     kind = f"{best.membership} members" if best.membership else "workers"
     if plan.batch == members:
         return f"all {members} {kind} at once"

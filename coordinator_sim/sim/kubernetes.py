@@ -21,7 +21,7 @@ from simpy.events import Event, ProcessGenerator
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, fenceposts, pods_of
 from coordinator_sim.sim.scenario.quantiles import drawn
-from coordinator_sim.sim.scenario.world import GroupSpec
+from coordinator_sim.sim.scenario.world import ConsumerSpec, GroupSpec, members_of
 from coordinator_sim.sim.world import US_PER_MS, World
 
 _US_PER_S: Final = 1_000_000
@@ -103,6 +103,11 @@ class Workload:
         self.replicas = spec.replicas
         """`spec.replicas` now."""
         self._members = {name: members[name] for name in pods_of(spec, group)}
+        is_static = any(
+            isinstance(each, ConsumerSpec) and each.instance_id is not None
+            for each in members_of(group)
+        )
+        self._has_new_names = is_static and spec.kind == "Deployment"
         self._revision = 1
         self._settings: dict[str, str] = {}
         self._pods: dict[str, Pod] = {}
@@ -285,9 +290,15 @@ class Workload:
         pod = self._pods[name]
         pod.is_terminating, pod.is_available = True, False
         if pod.started_us is None:
-            del self._pods[name]
+            self._forget(name)
         else:
             self._environment.process(self._terminate(name, pod))
+
+    def _forget(self, name: str) -> None:
+        """Remove a pod; a Deployment's next pod takes the name that is unused for longest."""
+        del self._pods[name]
+        if self._has_new_names:
+            self._members[name] = self._members.pop(name)
 
     def _terminate(self, name: str, pod: Pod) -> ProcessGenerator:
         """Send SIGTERM, and SIGKILL to a process that lives after the grace period."""
@@ -304,7 +315,7 @@ class Workload:
             self._world.record_fault("PodKilled", member=name, workload=self.spec.name)
             pod.member.crash()
         pod.member.on_exit = None
-        del self._pods[name]
+        self._forget(name)
         self.reconcile()
 
     def _on_process_ended(self, name: str, pod: Pod) -> None:

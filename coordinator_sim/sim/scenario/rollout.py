@@ -1,4 +1,4 @@
-"""Deploys to choose from: one group restarted in batches, in an otherwise quiet world."""
+"""Deploys to choose from: one group restarted, in batches or by Kubernetes, in a quiet world."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,13 +8,16 @@ from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.checks import MAX_TIME_MS, within
-from coordinator_sim.sim.scenario.happenings import RestartMember
+from coordinator_sim.sim.scenario.happenings import RestartMember, RollOut
+from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, fenceposts
 from coordinator_sim.sim.scenario.scenario import Scenario
 from coordinator_sim.sim.scenario.settings import int_setting
-from coordinator_sim.sim.scenario.topology import SETTLE_MS
+from coordinator_sim.sim.scenario.topology import SETTLE_MS, DeployedGroup
 from coordinator_sim.sim.scenario.world import (
     ConnectGroupSpec,
+    ConsumerSpec,
     GroupSpec,
+    MemberSpec,
     members_of,
     with_members,
 )
@@ -65,6 +68,60 @@ class RolloutPlan(Struct, frozen=True, kw_only=True):
         )
 
 
+FIELDS: Final = {
+    "kind": "kind",
+    "strategy": "strategy",
+    "maxSurge": "max_surge",
+    "maxUnavailable": "max_unavailable",
+    "podManagementPolicy": "pod_management",
+    "minReadySeconds": "min_ready_s",
+    "terminationGracePeriodSeconds": "termination_grace_period_s",
+}
+"""What a plan may change of a workload: Kubernetes' names and ours."""
+
+
+class WorkloadPlan(Struct, frozen=True, kw_only=True):
+    """How Kubernetes rolls a workload out.
+
+    Args:
+        changes: What differs from the scenario's workload, by the names of `FIELDS`.
+    """
+
+    changes: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """Name of the plan, as files are called."""
+        parts = [f"{name}-{text.replace('%', 'pct')}" for name, text in self.changes.items()]
+        return "-".join(parts) or "as-written"
+
+    def lasts_ms(self, members: int, down_ms: int) -> int:  # noqa: ARG002 - as RolloutPlan
+        """Return 0: only a run tells how long Kubernetes takes."""
+        return 0
+
+    def changed(self, spec: WorkloadSpec) -> WorkloadSpec:
+        """Return the workload as planned, without its autoscaler.
+
+        Raises:
+            ConfigError: a value is none of the field's.
+        """
+        own = {FIELDS[name]: text for name, text in self.changes.items()}
+        fields = {**msgspec.to_builtins(spec), **own, "autoscaler": None}
+        try:
+            return msgspec.convert(fields, WorkloadSpec, strict=False)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"plan {self.name}: {error}") from None
+
+
+Plan = RolloutPlan | WorkloadPlan
+
+
+def workload_to_deploy(scenario: Scenario, group: GroupSpec) -> WorkloadSpec | None:
+    """Return the workload whose pods are a group's members, if there is one."""
+    found = (spec for spec in scenario.kubernetes if spec.group_id == group.group_id)
+    return next(found, None)
+
+
 def group_to_deploy(scenario: Scenario, group_id: str = "") -> GroupSpec:
     """Return the group that is to be deployed.
 
@@ -83,7 +140,7 @@ def group_to_deploy(scenario: Scenario, group_id: str = "") -> GroupSpec:
     return found[0]
 
 
-def rolled_out(scenario: Scenario, group_id: str, plan: RolloutPlan, down_ms: int) -> Scenario:
+def rolled_out(scenario: Scenario, group_id: str, plan: Plan, down_ms: int) -> Scenario:
     """Return the world of one group in which nothing happens but this deploy.
 
     The group has settled when the deploy begins; the run ends when the longest wait that a restart
@@ -99,6 +156,8 @@ def rolled_out(scenario: Scenario, group_id: str, plan: RolloutPlan, down_ms: in
         ConfigError: there is no such group, or a number is outside its bounds.
     """
     group = group_to_deploy(scenario, group_id)
+    if isinstance(plan, WorkloadPlan):
+        return _rolled_out_by_kubernetes(scenario, group, plan)
     members = [member.name for member in members_of(group)]
     within("batch of a rollout", plan.batch, 1, len(members))
     within("pause_ms of a rollout", plan.pause_ms, 0, MAX_TIME_MS)
@@ -113,8 +172,47 @@ def rolled_out(scenario: Scenario, group_id: str, plan: RolloutPlan, down_ms: in
         happenings=plan.restarts(members, first_at_ms=SETTLE_MS, down_ms=down_ms),
         tasks=(),
         workloads=(),
+        kubernetes=(),
         duration_ms=SETTLE_MS + lasts_ms + _longest_wait_ms(group) + SETTLE_MS,
     )
+
+
+def _rolled_out_by_kubernetes(scenario: Scenario, group: GroupSpec, plan: WorkloadPlan) -> Scenario:
+    """Return the world of one workload; the group has as many members as the plan needs pods."""
+    own = workload_to_deploy(scenario, group)
+    if own is None:
+        raise ConfigError(f"group {group.group_id!r} has no workload of Kubernetes to roll out")
+    spec = plan.changed(own)
+    known = {member.name: member for member in members_of(group)}
+    first = known.get(f"{spec.name}-0", members_of(group)[0])
+    pods = [
+        known.get(name) or _named(first, name) for name in DeployedGroup(spec=spec).member_names()
+    ]
+    up_ms = spec.startup_ms[-1] + spec.readiness_ms + spec.min_ready_s * 1_000
+    steps, is_rolling = spec.replicas, spec.kind == "Deployment"
+    if is_rolling:
+        at_once = sum(fenceposts(spec, steps)) if spec.strategy == "RollingUpdate" else steps
+        steps = -(-steps // at_once) if at_once else 0
+    lasts_ms = steps * (up_ms + spec.termination_grace_period_s * 1_000)
+    starts_ms = up_ms if is_rolling else spec.replicas * up_ms
+    return msgspec.structs.replace(
+        scenario,
+        name=plan.name,
+        title=f"{group.group_id}: {plan.name}",
+        story=f"Kubernetes replaces the {spec.replicas} pods of {spec.name}.",
+        groups=(with_members(group, pods),),
+        happenings=(RollOut(at_ms=SETTLE_MS + starts_ms, workload=spec.name),),
+        tasks=(),
+        workloads=(),
+        kubernetes=(spec,),
+        duration_ms=2 * SETTLE_MS + starts_ms + lasts_ms + _longest_wait_ms(group),
+    )
+
+
+def _named(member: MemberSpec, name: str) -> MemberSpec:
+    static = isinstance(member, ConsumerSpec) and member.instance_id is not None
+    fields = {"name": name, "instance_id": name} if static else {"name": name}
+    return msgspec.structs.replace(member, **fields)
 
 
 def _from_the_start(group: GroupSpec) -> GroupSpec:

@@ -206,8 +206,6 @@ def deployed(
             group = _consumers(each, spec.group_id, topics, law)
             group = replace(group, assignors=world.assignors)
             found[spec.group_id] = with_member_settings(group, each.settings)
-            if spec.kind == "Deployment" and group.members[0].instance_id is not None:
-                assumed.append("group.instance.id of pods that are gone for new ones")
         else:
             if not each.connectors:
                 assumed.append(f"connector {spec.name} of {spec.replicas} tasks")
