@@ -1,5 +1,6 @@
 """`shape`: a scenario of one's own topology, in one line, from a trace or from a live cluster."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,8 +23,6 @@ from coordinator_sim.errors import ConfigError, DataError, needing
 from coordinator_sim.sim.scenario.lengths import length_text, parse_length
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from coordinator_sim.sim.scenario.happenings import RestartMember
     from coordinator_sim.sim.scenario.scenario import Scenario
     from coordinator_sim.sim.scenario.topology import Deploys, Topology
@@ -173,24 +172,12 @@ def shape(
     if out is not None and out.suffix != ".json":
         raise ConfigError(f"--out {out}: a scenario's file ends in .json; rename it")
     if manifest is not None:
-        if like or bootstrap or group or consumers is not None or crashes or membership:
-            raise ConfigError(
-                "--manifest says who the members are: leave out --like, --bootstrap, --group, "
-                "--consumers, --crashes and --membership"
-            )
-        scenario, lines = _deployed(manifest, topics, partitions, per_record, asked)
-        for line in lines:
-            typer.echo(line, err=out is None)
-    elif per_record:
-        raise ConfigError(f"--per-record {per_record}: is for --manifest; use --processing-ms")
+        _check_alone(like, bootstrap, group, consumers, crashes, membership)
+        scenario = _deployed(manifest, topics, partitions, per_record, asked, err=out is None)
     else:
-        seen = _seen(like, bootstrap, group)
-        topology = (
-            _sized(topics, partitions, consumers, asked)
-            if seen is None
-            else _like(seen, topics, partitions, consumers, asked)
-        )
-        scenario = shaped(topology)
+        seen = _seen(like, bootstrap, group, per_record)
+        make = _sized if seen is None else partial(_like, seen)
+        scenario = shaped(make(topics, partitions, consumers, asked))
     scenario = msgspec.structs.replace(scenario, variety=_variety(processing, processing_ms, calm))
     scenario = with_settings(scenario, parse_settings(set_ or []))
     text = scenario_to_json(scenario)
@@ -212,8 +199,19 @@ def _variety(processing: str, processing_ms: str, calm: str) -> "Variety":
     return msgspec.structs.replace(variety, calm_ms=calm_ms)
 
 
-def _seen(like: Path | None, bootstrap: str, group: str) -> "SeenGroup | None":
+def _check_alone(*others: object) -> None:
+    """Refuse options that say what manifests say."""
+    if any(others):
+        raise ConfigError(
+            "--manifest says who the members are: leave out --like, --bootstrap, --group, "
+            "--consumers, --crashes and --membership"
+        )
+
+
+def _seen(like: Path | None, bootstrap: str, group: str, per_record: str) -> "SeenGroup | None":
     """The group's shape from a trace or a live cluster; None if neither is named."""
+    if per_record:
+        raise ConfigError(f"--per-record {per_record}: is for --manifest; use --processing-ms")
     if like is not None and bootstrap:
         raise ConfigError("--like and --bootstrap exclude each other: leave one out")
     if like is None and not bootstrap:
@@ -335,11 +333,15 @@ def _like(
 
 
 def _deployed(
-    manifest: Path, topics: str, partitions: int | None, per_record: str, asked: _Asked
-) -> "tuple[Scenario, list[str]]":
-    """The scenario of manifests, and lines on what was read, ignored and assumed."""
-    from collections.abc import Iterable, Mapping
-
+    manifest: Path,
+    topics: str,
+    partitions: int | None,
+    per_record: str,
+    options: _Asked,
+    *,
+    err: bool,
+) -> "Scenario":
+    """The scenario of manifests; prints what was read, ignored and assumed."""
     from coordinator_sim.cli.manifests import Manifests
     from coordinator_sim.sim.scenario.scenario import with_settings
     from coordinator_sim.sim.scenario.settings import STRATEGY
@@ -347,40 +349,35 @@ def _deployed(
     from coordinator_sim.sim.scenario.work import PerRecord
 
     manifests = Manifests(manifest)
-    is_rhythmic = asked.deploys not in {"", "none"}
+    is_rhythmic = options.deploys not in {"", "none"}
     scenario, assumed = deployed(
         Topology(
-            name=asked.name,
+            name=options.name,
             title="",
             story=f"Workloads of {manifest.name}.",
             group_id="",
-            topics=_topics(topics, partitions) if topics else {},
+            topics=_topics(topics, partitions) if topics or partitions is not None else {},
             members={},
             assignors=_assignors(DEFAULT_ASSIGNORS),
             restarts=(),
-            duration_ms=parse_length("--for", asked.for_ or "1h", low_ms=60_000),
-            records_per_s=asked.records_per_s,
+            duration_ms=parse_length("--for", options.for_ or "1h", low_ms=60_000),
+            records_per_s=options.records_per_s,
         ),
         manifests.workloads(),
         PerRecord(us=1_000 * parse_length("--per-record", per_record)) if per_record else None,
-        parse_length("--deploys", asked.deploys, low_ms=60_000) if is_rhythmic else 0,
+        parse_length("--deploys", options.deploys, low_ms=60_000) if is_rhythmic else 0,
     )
-    if asked.assignors:
-        scenario = with_settings(scenario, {STRATEGY: asked.assignors})
+    if options.assignors:
+        scenario = with_settings(scenario, {STRATEGY: options.assignors})
     if scenario.topics:
         work = f"{per_record} a record" if per_record else "polls as --processing-ms"
-        assumed += [f"{asked.records_per_s} records/s a partition", work, "automatic commits"]
+        assumed += [f"{options.records_per_s} records/s a partition", work, "automatic commits"]
     assumed.append("startup_ms, shutdown_ms")
-    told: dict[str, Mapping[str, Iterable[str]]] = {
-        "read": manifests.read,
-        "ignored": manifests.ignored,
-        "assumed": {"": assumed},
-    }
-    return scenario, [f"{what}: {_told(found)}" for what, found in told.items() if found]
-
-
-def _told(fields: "Mapping[str, Iterable[str]]") -> str:
-    return "; ".join(f"{where} {', '.join(each)}".strip() for where, each in fields.items())
+    for what, fields in (("read", manifests.read), ("ignored", manifests.ignored)):
+        found = "; ".join(f"{where} {', '.join(each)}" for where, each in fields.items())
+        typer.echo(f"{what}: {found or 'nothing'}", err=err)
+    typer.echo(f"assumed: {', '.join(assumed)}", err=err)
+    return scenario
 
 
 def _rhythm(members: list[str], asked: _Asked, duration_ms: int) -> "tuple[RestartMember, ...]":

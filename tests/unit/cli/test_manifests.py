@@ -158,6 +158,14 @@ def test_connect_of_strimzi_becomes_a_pod_set(tmp_path: Path) -> None:
     assert run_here("run", out, "--out", tmp_path / "trace").returncode == 0
 
 
+def test_options_that_a_manifest_excludes_are_refused(tmp_path: Path) -> None:
+    """The manifest says who the members are, and only it has a time for each record."""
+    done = run_here("shape", "--manifest", written(tmp_path, ORDERS), "--consumers", "3")
+    assert "--manifest says who the members are" in done.stderr
+    done = run_here("shape", "--topics", "a=2", "--consumers", "3", "--per-record", "5ms")
+    assert "--per-record 5ms: is for --manifest" in done.stderr
+
+
 def manifest(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Return a manifest named `app`."""
     return {"kind": kind, "metadata": {"name": "app"}, "spec": spec}
