@@ -172,16 +172,16 @@ def test_pod_counts_as_available_only_after_min_ready_seconds() -> None:
     assert [at for at, _ in told(events_of(scenario), "stopping")] == [76]
 
 
-@pytest.mark.parametrize(("kind", "expired"), [("Deployment", 2), ("StatefulSet", 0)])
+@pytest.mark.parametrize(("kind", "expired"), [("Deployment", 3), ("StatefulSet", 0)])
 def test_static_pod_of_a_deployment_comes_back_under_another_name(kind: str, expired: int) -> None:
     """Its old id is in the group until its session ends; a StatefulSet's pod takes its own over."""
-    scenario = world_of(RollOut(at_ms=60_000, workload="app"), replicas=2, kind=kind)
+    scenario = world_of(RollOut(at_ms=60_000, workload="app"), replicas=3, kind=kind)
     (group,) = scenario.groups
     assert isinstance(group, ConsumerGroupSpec)
     members = tuple(structs.replace(each, instance_id=each.name) for each in group.members)
     static = structs.replace(scenario, groups=(structs.replace(group, members=members),))
     events = events_of(static)
-    assert len({name for _, name in told(events, "started")}) == 2 + expired
+    assert len({name for _, name in told(events, "started")}) == 3 + expired
     assert sum(event.event is Event.MEMBER_FAILED for event in events) == expired
 
 
