@@ -42,7 +42,8 @@ class ScalingRules(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     Args:
         stabilization_window_s: `stabilizationWindowSeconds`, from 0 to 3600.
         select_policy: `selectPolicy`: the policy that allows most, least, or no change at all.
-        tolerance: Deviation of the metric from its target that changes nothing, at least 0.
+        tolerance: Deviation of the metric from its target that changes nothing, at least 0;
+            without the feature gate HPAConfigurableTolerance, on since 1.35, Kubernetes ignores it.
     """
 
     stabilization_window_s: int | None = None

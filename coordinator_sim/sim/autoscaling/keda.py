@@ -3,8 +3,9 @@
 A trigger's metadata is read as in a ScaledObject, by KEDA's own names and as text. Reading offsets
 from a cluster, waiting, and changing replicas do not belong here.
 
-Source: KEDA main of August 2026: pkg/scalers/kafka_scaler.go, apache_kafka_scaler.go,
-pkg/scaling/executor/scale_scaledobjects.go, apis/keda/v1alpha1/scaledobject_types.go.
+Source: KEDA, commit 8b4f083ca8c8 of 2026-08-20, after 2.20.2: pkg/scalers/kafka_scaler.go,
+apache_kafka_scaler.go, pkg/scaling/executor/scale_scaledobjects.go,
+apis/keda/v1alpha1/scaledobject_types.go.
 """
 
 from collections.abc import Mapping, Sequence

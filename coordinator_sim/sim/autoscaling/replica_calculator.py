@@ -5,7 +5,8 @@ doubles here as there, computed by the same operations in the same order, so tha
 Limits of what may change at once are in `hpa`; reading metrics does not belong here.
 
 Source: kubernetes 1.35, pkg/controller/podautoscaler: replica_calculator.go, horizontal.go,
-metrics/utilization.go.
+metrics/utilization.go. Each direction has a tolerance of its own since 1.33, and by default since
+1.35 (feature gate HPAConfigurableTolerance, pkg/features/kube_features.go).
 """
 
 from collections.abc import Mapping, Sequence
