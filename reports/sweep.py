@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import msgspec
 from msgspec import Struct
 
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
@@ -23,11 +24,14 @@ from coordinator_sim.errors import DataError
 from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOLS
 from coordinator_sim.trace.schema import MANIFEST_NAME
 from coordinator_sim_reports.hadoop_files import HadoopPath, check_folder, is_uri, location
+from coordinator_sim_reports.local_frames import listed
 from coordinator_sim_reports.log_ingest import run_tasks
+from coordinator_sim_reports.objective import Answer, answers_of
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, fit_to, spark_session
 from coordinator_sim_reports.sources import TraceFrames, events_of, open_traces, read_traces
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, Candidate, candidate_rows, candidates
 from coordinator_sim_reports.trials import (
+    LAG_NAME,
     Asked,
     Finished,
     Trial,
@@ -144,6 +148,7 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
         choices: Rows of `transforms.costs.choice_costs`, in reading order.
         by_scenario: Rows of `transforms.costs.scenario_costs`, in reading order.
         candidates: Every combination of choices; see `tradeoffs.candidate_rows`.
+        objective: What keeping the lag objective costs, by scenario; empty without an objective.
         left_out: Scenarios of the catalogue that are not compared, with the reason; empty when the
             scenarios were chosen by name.
     """
@@ -158,6 +163,7 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
     choices: list[dict[str, Any]]
     by_scenario: list[dict[str, Any]]
     candidates: list[dict[str, Any]]
+    objective: list[Answer] = []
     left_out: dict[str, str] = {}
 
 
@@ -201,7 +207,9 @@ def run_sweep(
         folder = location(str(out), spark)
         check_folder(folder, "sweep")
         grid, finished = simulate_all(spark, every, asked, folder / TRACES_DIR, within_s, tell)
-        found, rows = _compared(spark, grid, finished, folder / TABLES_DIR, tell)
+        found, rows = _compared(
+            spark, grid, finished, folder / TABLES_DIR, tell, asked.objective_lag_ms
+        )
         scenarios = len({trial.scenario for trial in grid})
         seeds = len({trial.seed for trial in grid})
         scope = Scope(
@@ -212,9 +220,8 @@ def run_sweep(
             is_own=bool(asked.written),
         )
         page = folder / PAGE_NAME
-        text = render_sweep(
-            scope, candidates=found, choices=rows["choices"], by_scenario=rows["by_scenario"]
-        )
+        compared = {name: rows[name] for name in ("choices", "by_scenario")}
+        text = render_sweep(scope, candidates=found, answers=rows["objective"], **compared)
         page.write_text(text, encoding="utf-8")
     return SweepSummary(
         page=str(page),
@@ -235,7 +242,8 @@ def _compared(
     finished: Sequence[Finished],
     tables: Path,
     tell: Callable[[str], None],
-) -> tuple[list[Candidate], dict[str, list[dict[str, Any]]]]:
+    objective_lag_ms: int | None,
+) -> tuple[list[Candidate], dict[str, list[Any]]]:
     """Compute every table of a sweep; return the candidates, and the summary's rows by field."""
     from coordinator_sim_reports.tables import TableStore
 
@@ -244,15 +252,20 @@ def _compared(
     fit_to(spark, events_of(runs))
     frames = read_traces(spark, runs)
     store = TableStore(spark, tables.absolute(), lambda name: tell(f"computed {name}"))
-    costs, choices, by_scenario = _compare(_trial_rows(spark, grid), frames, store)
+    lags = _lag_rows(spark, grid, finished) if objective_lag_ms else None
+    costs, choices, by_scenario = _compare(_trial_rows(spark, grid), frames, store, lags)
     order = {trial.trace_id: number for number, trial in enumerate(grid)}
-    found = candidates(sorted(_rows(costs), key=lambda row: order[row["trace_id"]]))
-    listed = candidate_rows(found)
-    store.keep("candidates", spark.createDataFrame(listed, _CANDIDATE_COLUMNS))
+    ordered = sorted(_rows(costs), key=lambda row: order[row["trace_id"]])
+    found, answers = candidates(ordered), list[Answer]()
+    rows = candidate_rows(found)
+    store.keep("candidates", spark.createDataFrame(rows, _CANDIDATE_COLUMNS))
+    if objective_lag_ms:
+        answers = answers_of(ordered, objective_lag_ms)
     return found, {
         "choices": sorted(_rows(choices), key=_reading_order),
         "by_scenario": sorted(_rows(by_scenario), key=_reading_order),
-        "candidates": listed,
+        "candidates": rows,
+        "objective": answers,
     }
 
 
@@ -362,10 +375,31 @@ def _trial_rows(spark: "SparkSession", grid: Sequence[Trial]) -> "DataFrame":
     return spark.createDataFrame(rows, _TRIAL_COLUMNS)
 
 
+def _lag_rows(
+    spark: "SparkSession", grid: Sequence[Trial], finished: Sequence[Finished]
+) -> "DataFrame":
+    """Return what the lag objective cost each run, as the run's task has written it."""
+    from coordinator_sim_reports.transforms.costs import LAG_COSTS
+
+    told = [(location(each.path, spark) / LAG_NAME).read_bytes() for each in finished]
+    costs = [msgspec.json.decode(text, type=dict[str, float]) for text in told]
+    rows = [
+        (trial.trace_id, *(own.get(name) for name in LAG_COSTS))
+        for trial, own in zip(grid, costs, strict=True)
+    ]
+    return listed(spark, rows, ", ".join(["trace_id string", *(f"{n} double" for n in LAG_COSTS)]))
+
+
 def _compare(
-    trial_rows: "DataFrame", frames: TraceFrames, store: "TableStore"
+    trial_rows: "DataFrame",
+    frames: TraceFrames,
+    store: "TableStore",
+    lags: "DataFrame | None",
 ) -> tuple["DataFrame", "DataFrame", "DataFrame"]:
-    """Return the costs by run, by choice, and by scenario and choice; every table is kept."""
+    """Return the costs by run, by choice, and by scenario and choice; every table is kept.
+
+    What a lag objective costs the runs (`lags`) is among them.
+    """
     from coordinator_sim_reports.tables import kinds_of
     from coordinator_sim_reports.transforms import (
         availability,
@@ -392,6 +426,8 @@ def _compare(
         "imbalance": store.keep("imbalance", balance.imbalance(dense, resources, runs)),
         "work": store.keep("work", work(frames.events)),
     }
+    if lags is not None:
+        tables["lag_costs"] = store.keep("lag_costs", lags)
     costs = store.keep("run_costs", run_costs(trial_rows, dense, tables))
     return (
         costs,

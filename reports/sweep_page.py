@@ -4,7 +4,7 @@ The charts of a sweep's candidates, as inline SVG.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import floor, log10
@@ -16,6 +16,7 @@ from coordinator_sim import __version__
 from coordinator_sim_reports.charts.bars import Bar, bar_chart
 from coordinator_sim_reports.environment import page_environment
 from coordinator_sim_reports.formats import format_count, format_seconds, with_range
+from coordinator_sim_reports.objective import FIGURES, LAG_AXES, Answer, figure_text
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, Candidate
 
 WIDTH: Final = 760
@@ -60,17 +61,22 @@ class _Axis:
         return [step * factor * n for n in range(int(self._high / (step * factor)) + 1)]
 
 
-def scatter(found: Sequence[Candidate]) -> str:
+def scatter(found: Sequence[Candidate], axes: Mapping[str, str] | None = None) -> str:
     """Draw the candidates of one unit: moves to the right, unowned time upwards.
 
     Each is a circle with its number; those on the front are filled. Bars reach from the least to
     the most of the drawn worlds.
+
+    Args:
+        found: The candidates, at least one.
+        axes: Other columns to draw with their words, to the right and upwards.
     """
-    across = [value for each in found for value in each.spreads["moved"].values]
-    upwards = [value for each in found for value in each.spreads["unowned_s"].values]
-    x, y = _Axis(across, WIDTH - _LEFT - 24), _Axis(upwards, HEIGHT - _BOTTOM - _TOP)
     unit = found[0].unit
-    label = f"{unit}s moved against {unit}-seconds unowned, a circle a candidate"
+    axes = axes or {"moved": f"{unit}s moved", "unowned_s": f"{unit}-seconds unowned"}
+    across, upwards = ([v for each in found for v in each.spreads[name].values] for name in axes)
+    x, y = _Axis(across, WIDTH - _LEFT - 24), _Axis(upwards, HEIGHT - _BOTTOM - _TOP)
+    right, up = axes.values()
+    label = f"{right} against {up}, a circle a candidate"
     parts = [
         f'<svg class="scatter" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
     ]
@@ -87,26 +93,24 @@ def scatter(found: Sequence[Candidate]) -> str:
             f'<text x="{_LEFT - 6}" y="{at + 4}" text-anchor="end">{value:,.4g}</text>'
         )
     parts.append(
-        f'<text x="{WIDTH - 24}" y="{HEIGHT - 6}" text-anchor="end">{unit}s moved'
+        f'<text x="{WIDTH - 24}" y="{HEIGHT - 6}" text-anchor="end">{right}'
         f"{' (logarithmic)' if x.is_log else ''}</text>"
-        f'<text x="4" y="{_TOP - 3}">{unit}-seconds unowned{" (logarithmic)" if y.is_log else ""}'
+        f'<text x="4" y="{_TOP - 3}">{up}{" (logarithmic)" if y.is_log else ""}'
         "</text>"
     )
-    parts += [_mark(each, x, y) for each in sorted(found, key=lambda one: one.is_best)]
+    parts += [_mark(each, (x, y), axes) for each in sorted(found, key=lambda one: one.is_best)]
     return "".join([*parts, "</svg>"])
 
 
-def _mark(each: Candidate, x: _Axis, y: _Axis) -> str:
-    moved, unowned = each.spreads["moved"], each.spreads["unowned_s"]
+def _mark(each: Candidate, scales: tuple[_Axis, _Axis], axes: Iterable[str]) -> str:
+    (x, y), (moved, unowned) = scales, (each.spreads[name] for name in axes)
     at_x, at_y = _LEFT + x.at(moved.middle), HEIGHT - _BOTTOM - y.at(unowned.middle)
     left, right = (_LEFT + x.at(value) for value in (moved.values[0], moved.values[-1]))
     top, bottom = (
         HEIGHT - _BOTTOM - y.at(value) for value in (unowned.values[-1], unowned.values[0])
     )
-    title = (
-        f"{each.name}: {moved.middle:,.0f} moved, {unowned.middle:,.0f} s unowned, "
-        f"imbalance {each.spreads['imbalance'].middle:.2f}"
-    )
+    figures = ", ".join(f"{name} {spread.middle:,.4g}" for name, spread in each.spreads.items())
+    title = f"{each.name}: {figures}"
     return (
         f'<g class="{"best" if each.is_best else "other"}"><title>{escape(title)}</title>'
         f'<path d="M{left} {at_y}H{right}M{at_x} {top}V{bottom}"/>'
@@ -205,6 +209,7 @@ def render_sweep(
     choices: Sequence[Row],
     by_scenario: Sequence[Row],
     candidates: Sequence[Candidate],
+    answers: Sequence[Answer] = (),
 ) -> str:
     """Return the comparison as HTML that needs no network.
 
@@ -213,12 +218,19 @@ def render_sweep(
         choices: Rows by question and choice, in reading order.
         by_scenario: Rows by question, scenario and choice, in reading order.
         candidates: Every combination of choices (`tradeoffs.candidates`).
+        answers: What keeping the lag objective costs; the page begins with it.
     """
     named = Counter(row["question"] for row in choices)
     questions = [question for question, count in named.items() if count > 1]
     template = page_environment().get_template("sweep.html.j2")
     return template.render(
-        title="What each choice costs",
+        title="What keeping the lag costs" if answers else "What each choice costs",
+        answers=[
+            {"answer": each, "chart": Markup(scatter(each.points, LAG_AXES))}  # noqa: S704 - as below
+            for each in answers
+        ],
+        figures=FIGURES,
+        figure_text=figure_text,
         version=__version__,
         runs=scope.runs,
         seeds=scope.seeds,

@@ -1,6 +1,6 @@
-"""Candidates of a sweep: what each combination of choices moves, unbalances and leaves unowned.
+"""Candidates of a sweep: what each combination of choices costs, by several objectives.
 
-A candidate is on the front if no other is at least as good in all three and better in one.
+A candidate is on the front if no other is at least as good in all objectives and better in one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
         name: Assignor or protocol, membership, processing time and settings.
         unit: What moves: `partition` or `task`.
         runs: Number of runs.
-        spreads: For each objective: its sum over the scenarios of one seed, of imbalance the mean.
+        spreads: For each objective, and further figures if asked for: the sum over the scenarios of
+            one seed, of imbalance the mean.
         is_best: Whether it is on the front.
     """
 
@@ -46,20 +47,24 @@ class Candidate(Struct, frozen=True, kw_only=True):
     is_best: bool
 
 
-def candidates(costs: Sequence[Row]) -> list[Candidate]:
+def candidates(
+    costs: Sequence[Row], objectives: Sequence[str] = OBJECTIVES, figures: Sequence[str] = ()
+) -> list[Candidate]:
     """Return the candidates of a sweep, by unit, each unit in the order of its first run.
 
     Args:
         costs: Rows of `transforms.costs.run_costs`, in the order of the grid.
+        objectives: Columns that decide who is on the front.
+        figures: Further columns whose spreads are wanted.
     """
     found: list[Candidate] = []
     for unit in ("partition", "task"):
         by_name: dict[str, list[Row]] = {}
         for row in costs:
             if (row["membership"] == "") == (unit == "task"):
-                by_name.setdefault(_name_of(row), []).append(row)
-        spreads = {name: _spreads(rows) for name, rows in by_name.items()}
-        best = _front({name: _point(each) for name, each in spreads.items()})
+                by_name.setdefault(name_of(row), []).append(row)
+        spreads = {name: _spreads(rows, (*objectives, *figures)) for name, rows in by_name.items()}
+        best = _front({name: _point(each, objectives) for name, each in spreads.items()})
         found += [
             Candidate(
                 number=number,
@@ -74,18 +79,19 @@ def candidates(costs: Sequence[Row]) -> list[Candidate]:
     return found
 
 
-def _name_of(row: Row) -> str:
+def name_of(row: Row) -> str:
+    """Return the name of a run's candidate."""
     pace = "" if row["processing_ms"] is None else f"{row['processing_ms']} ms"
     parts = (row["choice"], row["membership"], pace, row["settings"])
     return " ".join(part for part in parts if part)
 
 
-def _spreads(rows: Sequence[Row]) -> dict[str, Spread]:
+def _spreads(rows: Sequence[Row], columns: Sequence[str]) -> dict[str, Spread]:
     by_seed: dict[int, list[Row]] = {}
     for row in rows:
         by_seed.setdefault(row["seed"], []).append(row)
     found = {}
-    for objective in OBJECTIVES:
+    for objective in columns:
         sums = [
             sum(float(row[objective]) for row in own) / (len(own) if _is_mean(objective) else 1)
             for own in by_seed.values()
@@ -98,8 +104,8 @@ def _is_mean(objective: str) -> bool:
     return objective == "imbalance"
 
 
-def _point(spreads: Mapping[str, Spread]) -> tuple[float, ...]:
-    return tuple(spreads[objective].middle for objective in OBJECTIVES)
+def _point(spreads: Mapping[str, Spread], objectives: Sequence[str]) -> tuple[float, ...]:
+    return tuple(spreads[objective].middle for objective in objectives)
 
 
 def _front(points: Mapping[str, tuple[float, ...]]) -> dict[str, None]:

@@ -35,12 +35,16 @@ from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOL, STRATEGY
 from coordinator_sim.sim.scenario.variants import with_counted_work, with_membership, with_variety
 from coordinator_sim.sim.scenario.variety import Variety, check_variety
 from coordinator_sim.trace.events import RunInfo, Source
+from coordinator_sim_reports.objective import lag_costs
 from coordinator_sim_scenarios.catalog import all_scenarios, scenario_named
 
 PROTOCOLS: Final = ("eager", "sessioned")
 """Connect's old protocol, and the newest incremental cooperative one."""
 COMPARED: Final = ("range", "sticky", "cooperative-sticky")
 """Kafka's assignors that a sweep compares; `roundrobin` only where it is asked for."""
+LAG_NAME: Final = "lag.json"
+"""File beside a trace: what its lag objective costs."""
+_US_PER_MS: Final = 1_000
 MEMBERSHIPS: Final = ("dynamic", "static")
 
 
@@ -56,6 +60,7 @@ class Trial(Struct, frozen=True, kw_only=True):
         processing_ms: Typical processing time to compare; None where it is drawn.
         settings: Settings by Kafka's names, over the scenario's.
         written: Hash of an own scenario; empty for one of the catalogue.
+        objective_lag_ms: Age of an unprocessed record that is borne; None records no lag.
     """
 
     scenario: str
@@ -66,6 +71,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     processing_ms: int | None = None
     settings: dict[str, str] = {}
     written: str = ""
+    objective_lag_ms: int | None = None
 
     @property
     def label(self) -> str:
@@ -101,6 +107,8 @@ class Trial(Struct, frozen=True, kw_only=True):
             times_ms = (self.processing_ms, self.processing_ms)
             changed = msgspec.structs.replace(found.variety, processing_ms=times_ms)
             found = msgspec.structs.replace(found, variety=changed)
+        if self.objective_lag_ms is not None:
+            found = msgspec.structs.replace(found, objective_lag_ms=self.objective_lag_ms)
         return with_counted_work(found)
 
     def _drawn_from(self) -> Variety:
@@ -126,6 +134,7 @@ class Asked(Struct, frozen=True, kw_only=True):
         protocols: Values of `connect.protocol` of Connect clusters.
         settings: Settings to compare, each over those of the scenario.
         own: Assignors from outside that the runs need.
+        objective_lag_ms: See `Trial`; with one, a scenario without records is refused.
     """
 
     names: tuple[str, ...] = ()
@@ -138,6 +147,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     protocols: tuple[str, ...] = PROTOCOLS
     settings: tuple[dict[str, str], ...] = ({},)
     own: tuple[OwnAssignor, ...] = ()
+    objective_lag_ms: int | None = None
 
     def scenario(self, name: str) -> Scenario:
         """Return an own scenario, or one of the catalogue.
@@ -170,6 +180,8 @@ def trials(asked: Asked) -> list[Trial]:
     chosen = named or [
         found for found in all_scenarios().values() if _refusal(found, asked) is None
     ]
+    if not chosen:
+        raise ConfigError("no scenario of the catalogue can be compared so: name one to read why")
     written = {name: _hash_of(scenario) for name, scenario in asked.written.items()}
     grid = [
         msgspec.structs.replace(
@@ -177,6 +189,7 @@ def trials(asked: Asked) -> list[Trial]:
             seed=seed,
             variety=asked.variety,
             written=written.get(scenario.name, ""),
+            objective_lag_ms=asked.objective_lag_ms,
         )
         for scenario in chosen
         for trial in _choices(scenario, asked)
@@ -225,7 +238,10 @@ def _refusal(scenario: Scenario, asked: Asked) -> str | None:
         return "its consumers never commit, so every handover repeats everything"
     try:
         for trial in _choices(scenario, asked):
-            trial.world({scenario.name: scenario})
+            judged = msgspec.structs.replace(trial, objective_lag_ms=asked.objective_lag_ms)
+            world = judged.world({scenario.name: scenario})
+            if asked.objective_lag_ms and not any(t.load or t.records_per_s for t in world.topics):
+                return "no topic of it has a load or records_per_s, so nothing can lag"
     except CoordinatorSimError as error:
         return str(error)
     return None
@@ -285,6 +301,8 @@ def simulate_trial(trial: Trial, out: str, asked: Asked) -> Finished:
         for own in asked.own:
             register_own(own)
         scenario = trial.world(asked.written)
+        lag_ms = trial.objective_lag_ms
+        objective = {} if lag_ms is None else {"objective-lag-ms": str(lag_ms)}
         info = RunInfo(
             trace_id=trial.trace_id,
             source=Source.SIM,
@@ -294,10 +312,14 @@ def simulate_trial(trial: Trial, out: str, asked: Asked) -> Finished:
             seed=trial.seed,
             scenario=trial.scenario,
             assignor=f"{trial.choice} {trial.membership}".strip(),
-            options={"varied": "true", "work": "true", **trial.settings},
+            options={"varied": "true", "work": "true", **objective, **trial.settings},
         )
         with RunDirectoryWriter(directory, info) as writer:
             run_scenario(scenario, seed=trial.seed, recorder=writer)
+        if lag_ms is not None:
+            events = list(read_run(directory).events())
+            costs = lag_costs(events, scenario.duration_ms * _US_PER_MS)
+            (directory / LAG_NAME).write_bytes(msgspec.json.encode(costs))
     except CoordinatorSimError as error:
         return Finished(failure=f"{trial.label}: {error}")
     return Finished(path=str(directory))
@@ -309,4 +331,5 @@ def is_finished(directory: Path, trial: Trial) -> bool:
         info = read_run(directory).info
     except CoordinatorSimError:
         return False
-    return info.trace_id == trial.trace_id and info.version == __version__
+    is_told = trial.objective_lag_ms is None or (directory / LAG_NAME).is_file()
+    return is_told and info.trace_id == trial.trace_id and info.version == __version__

@@ -34,6 +34,15 @@ SeedsOption = Annotated[
     int, typer.Option(min=1, help="Worlds drawn for each choice, with consecutive seeds.")
 ]
 
+ObjectiveOption = Annotated[
+    int | None,
+    typer.Option(
+        "--objective-lag-ms",
+        metavar="MS",
+        help="Trace lag in time; tell for how long partitions lagged by more than this.",
+    ),
+]
+
 
 def local_only(given: Any) -> Any:  # noqa: ANN401 - one path, a list of them, or None
     """Return the paths that an option of `typer` was given.

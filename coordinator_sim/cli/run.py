@@ -55,14 +55,6 @@ WorkOption = Annotated[
     bool,
     typer.Option("--work", help="Trace which records are processed; count duplicates and gaps."),
 ]
-ObjectiveOption = Annotated[
-    int | None,
-    typer.Option(
-        "--objective-lag-ms",
-        metavar="MS",
-        help="Trace lag in time; tell for how long partitions lagged by more than this.",
-    ),
-]
 SettingsOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -137,7 +129,7 @@ def run(
     request_log: RequestLogOption = None,
     metrics: MetricsOption = False,
     work: WorkOption = False,
-    objective_lag_ms: ObjectiveOption = None,
+    objective_lag_ms: arguments.ObjectiveOption = None,
     varied: VariedOption = False,
     processing: arguments.ProcessingOption = "",
     processing_ms: arguments.ProcessingTimeOption = "",

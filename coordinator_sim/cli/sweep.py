@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from coordinator_sim.cli import arguments
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from coordinator_sim.assignors.foreign.contract import OwnAssignor
     from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.sim.scenario.variety import Variety
+    from coordinator_sim_reports.objective import Answer
     from coordinator_sim_reports.sweep import SweepSummary
     from coordinator_sim_reports.trials import Asked
 
@@ -84,6 +86,7 @@ def sweep(
     processing_times: ProcessingTimesOption = "",
     assignors: AssignorsOption = "",
     memberships: MembershipsOption = "",
+    objective_lag_ms: arguments.ObjectiveOption = None,
     assignor_from: AssignorFromOption = None,
     assignor_process: AssignorProcessOption = None,
     assignor_java: AssignorJavaOption = None,
@@ -94,7 +97,8 @@ def sweep(
     """Run scenarios under every choice as Spark tasks; compare what the choices cost.
 
     Eager against incremental cooperative Connect, range against sticky against cooperative-sticky,
-    dynamic against static members. Every choice meets the same drawn worlds.
+    dynamic against static members. Every choice meets the same drawn worlds. With
+    --objective-lag-ms the page begins with what keeping that lag costs: pods, member-hours, thrash.
 
     Runs that are finished in --out are kept, so a sweep that was interrupted goes on.
 
@@ -129,7 +133,7 @@ def sweep(
         )
     sweeping = partial(
         run_sweep,
-        asked,
+        msgspec.structs.replace(asked, objective_lag_ms=objective_lag_ms),
         out,
         unasked={} if named else left_out(),
         master=master,
@@ -219,13 +223,39 @@ def parse_times(text: str) -> tuple[int, ...]:
     return found
 
 
+def print_answer(answer: "Answer", console: "PrintableConsole") -> None:
+    """Print what keeping the lag objective costs in one scenario, and the figures of each point."""
+    from rich import box
+    from rich.table import Table
+
+    from coordinator_sim_reports.objective import FIGURES, figure_text
+
+    for sentence in answer.sentences:
+        console.print(sentence, highlight=False, soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, padding=0)
+    printed = [each for each in FIGURES if each.column not in ("delay_p50_s", "delay_p95_s")]
+    for title in ("", *(figure.title for figure in printed)):
+        table.add_column(title, justify="right", no_wrap=True)
+    for point in answer.points:
+        cells = [figure_text(point, figure, stacked=True) for figure in printed]
+        table.add_row(f"{point.number}", *cells)
+    console.print(table)
+    for point in answer.points:
+        verdict = ", keeps it" if point.name in answer.keeping else ""
+        name = answer.names[point.name] or point.name
+        console.print(f"no. {point.number}: {name}{verdict}", highlight=False, soft_wrap=True)
+    console.print()
+
+
 def print_choices(summary: "SweepSummary", console: "PrintableConsole") -> None:
-    """Print one table a question, and where the page is."""
+    """Print the answers, one table a question, and where the page is."""
     from rich import box
     from rich.table import Table
 
     from coordinator_sim_reports.sweep_page import MEASURES, choice_name, shown, title_of, unit_of
 
+    for answer in summary.objective:
+        print_answer(answer, console)
     for question in dict.fromkeys(row["question"] for row in summary.choices):
         rows = [row for row in summary.choices if row["question"] == question]
         table = Table(
@@ -234,7 +264,7 @@ def print_choices(summary: "SweepSummary", console: "PrintableConsole") -> None:
             box=box.SIMPLE_HEAD,
             padding=0,
         )
-        table.add_column("", no_wrap=True)
+        table.add_column("", no_wrap=question != "settings")
         paced = ("interrupted", "unowned_s", "stopped_s")
         printed = [
             measure

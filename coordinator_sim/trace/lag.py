@@ -37,6 +37,7 @@ class GroupLag(Struct, frozen=True, kw_only=True):
             the next two are interpolated between two rungs of `RUNGS_US`; no delay exceeds the lag.
         member_us: Time in which processes of the group ran, over all of them; 0 where the trace
             has none, as for the tasks of a sink connector.
+        max_members: Most processes of the group that ran at one time; 0 as above.
     """
 
     group_id: str
@@ -50,6 +51,7 @@ class GroupLag(Struct, frozen=True, kw_only=True):
     delay_p95_us: int
     delay_p99_us: int
     member_us: int
+    max_members: int
 
 
 _Partitions = defaultdict[tuple[str, int], list[TraceEvent]]
@@ -64,6 +66,8 @@ def group_lags(events: Sequence[TraceEvent], ends_us: int = 0) -> tuple[GroupLag
     """
     groups: defaultdict[tuple[str, str], _Partitions] = defaultdict(lambda: defaultdict(list))
     members_us: Counter[str] = Counter()
+    running: Counter[str] = Counter()
+    most: Counter[str] = Counter()
     ends_us = max([ends_us, *(event.ts_us for event in events)])
     for event in events:
         group_id = event.group_id or ""
@@ -72,15 +76,20 @@ def group_lags(events: Sequence[TraceEvent], ends_us: int = 0) -> tuple[GroupLag
                 key = group_id, connector_of(event)
                 groups[key][entry.topic, entry.partition].append(event)
         elif event.event is Event.LIFECYCLE and event.reason_text in _LIVES:
+            running[group_id] += _LIVES[event.reason_text]
+            most[group_id] = max(most[group_id], running[group_id])
             members_us[group_id] += _LIVES[event.reason_text] * (ends_us - event.ts_us)
     return tuple(
-        _lag_of(key, list(groups[key].values()), ends_us, members_us[key[0]])
+        _lag_of(key, list(groups[key].values()), ends_us, (members_us[key[0]], most[key[0]]))
         for key in sorted(groups)
     )
 
 
 def _lag_of(
-    key: tuple[str, str], partitions: list[list[TraceEvent]], ends_us: int, member_us: int
+    key: tuple[str, str],
+    partitions: list[list[TraceEvent]],
+    ends_us: int,
+    members: tuple[int, int],
 ) -> GroupLag:
     counts: Counter[int] = Counter()
     every = [stretch for stretches in partitions for stretch in stretches]
@@ -107,7 +116,8 @@ def _lag_of(
         delay_p50_us=min(_percentile(counts, 50), most_us),
         delay_p95_us=min(_percentile(counts, 95), most_us),
         delay_p99_us=min(_percentile(counts, 99), most_us),
-        member_us=member_us,
+        member_us=members[0],
+        max_members=members[1],
     )
 
 

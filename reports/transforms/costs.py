@@ -7,7 +7,9 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import Column, DataFrame
 
 QUESTION: Final = "question"
 CHOICE: Final = "choice"
@@ -27,6 +29,12 @@ COSTS: Final = (
     "gaps",
     "double_run_s",
 )
+LAG_COSTS: Final["Mapping[str, Callable[[Column | str], Column]]"] = {
+    **dict.fromkeys(("member_hours", "above_s", "scale_changes"), F.sum),
+    **dict.fromkeys(("above_percent", "members_mean"), F.avg),
+    **dict.fromkeys(("members_max", "delay_p50_s", "delay_p95_s", "delay_p99_s"), F.max),
+}
+"""What a lag objective costs (`objective.lag_costs`), and how scenarios of a seed are summed up."""
 _US_PER_S: Final = 1_000_000
 _UNITS: Final = ("partition", "task")
 """Kinds of resources that are counted: a connector itself processes nothing."""
@@ -44,7 +52,8 @@ def run_costs(
     `settings`; dense generations, for the protocol type of each group; the tables rebalances,
     moves, ownership, unowned, stopped, imbalance, work.
     Output: key trace_id, with the trial's columns and `COSTS`, `max_lag`, and `imbalance`: the
-    most less the fewest resources of a member, averaged over time.
+    most less the fewest resources of a member, averaged over time; where there is a table
+    lag_costs, its columns too.
     """
     work = (
         tables["work"]
@@ -87,7 +96,7 @@ def run_costs(
         work,
     )
     rows = trial_rows
-    for part in parts:
+    for part in (*parts, *([tables["lag_costs"]] if "lag_costs" in tables else [])):
         rows = rows.join(part, C.TRACE_ID, "left")
     return rows.fillna(0, [*COSTS, "max_lag", "imbalance"])
 
@@ -112,7 +121,8 @@ def choice_costs(costs: "DataFrame") -> "DataFrame":
 
     Input: costs of runs.
     Output: key (question, choice): `scenarios`, and `COSTS` summed over the scenarios of one
-    seed: the median over the seeds, with `*_low` and `*_high`; `max_lag`, the worst of all.
+    seed: the median over the seeds, with `*_low` and `*_high`; `LAG_COSTS` likewise where the
+    runs have them; `max_lag`, the worst of all.
     """
     return _over_seeds(questions(costs), (QUESTION, CHOICE))
 
@@ -127,16 +137,18 @@ def scenario_costs(costs: "DataFrame") -> "DataFrame":
 
 
 def _over_seeds(asked: "DataFrame", key: tuple[str, ...]) -> "DataFrame":
+    known = {name: sums for name, sums in LAG_COSTS.items() if name in asked.columns}
+    costs = {**dict.fromkeys(COSTS, F.sum), **known}
     of_seed = asked.groupBy(*key, "seed").agg(
         F.count_distinct("scenario").alias("scenarios"),
-        *(F.sum(name).alias(name) for name in COSTS),
+        *(sums(name).alias(name) for name, sums in costs.items()),
         F.max("max_lag").alias("max_lag"),
     )
     return of_seed.groupBy(*key).agg(
         F.max("scenarios").alias("scenarios"),
-        *(F.median(name).alias(name) for name in COSTS),
-        *(F.min(name).alias(f"{name}_low") for name in COSTS),
-        *(F.max(name).alias(f"{name}_high") for name in COSTS),
+        *(F.median(name).alias(name) for name in costs),
+        *(F.min(name).alias(f"{name}_low") for name in costs),
+        *(F.max(name).alias(f"{name}_high") for name in costs),
         F.max("max_lag").alias("max_lag"),
     )
 

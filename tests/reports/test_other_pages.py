@@ -13,6 +13,7 @@ from tests.reports.browsing import SCREENS, Shown, browsing, levels_of
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
+from coordinator_sim_reports.objective import FIGURES, answers_of
 from coordinator_sim_reports.sweep_page import Scope, render_sweep
 from coordinator_sim_reports.tradeoffs import candidates
 from coordinator_sim_reports.transforms.costs import COSTS
@@ -38,6 +39,7 @@ def run_cost(place: int, seed: int) -> dict[str, Any]:
         "moved": moved + seed,
         "unowned_s": float(unowned_s + seed),
         "imbalance": imbalance / 2,
+        **{figure.column: float(moved + seed) for figure in FIGURES},
     }
 
 
@@ -55,11 +57,14 @@ def choice_cost(place: int, **columns: Any) -> dict[str, Any]:  # noqa: ANN401 -
 
 def sweep_page() -> str:
     """A sweep of four assignors over two scenarios and three seeds."""
-    found = candidates([run_cost(place, seed) for place in range(4) for seed in range(3)])
+    costs = [run_cost(place, seed) for place in range(4) for seed in range(3)]
+    found, answers = candidates(costs), answers_of(costs, 30_000)
     choices = [choice_cost(place) for place in range(4)]
     by_scenario = [choice_cost(place, scenario=name) for name in "ab" for place in range(4)]
     scope = Scope(runs=24, seeds=3, left_out={"cooperative-upgrade": "it changes assignors"})
-    return render_sweep(scope, choices=choices, by_scenario=by_scenario, candidates=found)
+    return render_sweep(
+        scope, choices=choices, by_scenario=by_scenario, candidates=found, answers=answers
+    )
 
 
 def lab_page() -> str:

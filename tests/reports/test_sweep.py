@@ -17,7 +17,7 @@ from coordinator_sim.sim.scenario import Choices, ConsumerGroupSpec
 from coordinator_sim.sim.scenario.variants import realised
 from coordinator_sim_reports.sweep import simulate_all
 from coordinator_sim_reports.sweep_page import MEASURES, Scope, in_short, render_sweep
-from coordinator_sim_reports.trials import Asked, Trial, left_out, trials
+from coordinator_sim_reports.trials import COMPARED, Asked, Trial, left_out, trials
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,6 +66,7 @@ def test_a_crash_costs_what_its_story_says(tmp_path: Path, spark: "SparkSession"
     out = tmp_path / "out"
     names = ["connect-worker-crash", "rolling-bounce"]
     arguments = ["sweep", *names, "--seeds", "1", "--out", str(out), "--json"]
+    arguments += ["--objective-lag-ms", "2000"]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert (result.exit_code, result.stderr) == (0, "")
     assert spark.range(1).count() == 1, "a session that was active before is left running"
@@ -84,9 +85,21 @@ def test_a_crash_costs_what_its_story_says(tmp_path: Path, spark: "SparkSession"
     assert ranged["unowned_s"] > cooperative["unowned_s"]
     for row in rows.values():
         assert row["stopped_s_low"] == row["stopped_s"] == row["stopped_s_high"]
+    lags = {
+        path.parent.name: json.loads(path.read_bytes()) for path in out.glob("traces/*/lag.json")
+    }
+    for kind in ("dynamic", "static"):
+        above = [lags[f"rolling-bounce-{name}-{kind}-0"]["above_s"] for name in COMPARED]
+        assert rows["membership", kind]["above_s"] == pytest.approx(sum(above))
+    connect, consumers = sorted(summary["objective"], key=lambda each: len(each["points"]))
+    assert [each["name"] for each in connect["points"]] == ["eager", "sessioned"]
+    points = {each["name"]: each["spreads"] for each in consumers["points"]}
+    values = points["sticky static"]["member_hours"]["values"]
+    assert values == [lags["rolling-bounce-sticky-static-0"]["member_hours"]] != [0]
 
     page = (out / "sweep.html").read_text()
     assert "incremental instead of eager" in page
+    assert page.index(consumers["sentences"][0]) < page.index("Trade-offs")
     assert not re.search(r"https?:", page)
     names = {path.name for path in (out / "tables").iterdir()}
     assert names >= {"run_costs", "choice_costs", "scenario_costs", "work"}

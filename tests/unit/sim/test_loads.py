@@ -211,6 +211,7 @@ def test_time_without_an_owner_is_time_above_the_objective() -> None:
     assert 35 * 6 * S < away.above_us - there.above_us < 45 * 6 * S
     assert away.max_lag_us > 40 * S
     assert there.member_us - away.member_us > 70 * S
+    assert (away.max_members, there.max_members) == (2, 2)
 
 
 def test_the_last_owner_s_backlog_grows_to_the_end_of_the_run() -> None:
