@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final, NamedTuple, get_args
 
+import msgspec
 from hypothesis import strategies as st
 
 from coordinator_sim.assignors.registry import KAFKA_ASSIGNORS, own_assignors
@@ -29,6 +30,7 @@ from coordinator_sim.sim.scenario import (
     DenyAccess,
     DropResponse,
     DuplicateResponse,
+    EvictPod,
     FailOffsetsReads,
     FailWork,
     FaultRule,
@@ -43,6 +45,9 @@ from coordinator_sim.sim.scenario import (
     ReorderResponses,
     RestartMember,
     RestRequest,
+    RollOut,
+    ScaleWorkload,
+    Scenario,
     SetClock,
     ShareGroupSpec,
     SlowDownstream,
@@ -50,8 +55,10 @@ from coordinator_sim.sim.scenario import (
     StartMember,
     StopMember,
     TopicSpec,
+    WorkloadSpec,
     members_of,
 )
+from coordinator_sim.sim.scenario.kubernetes import pods_of
 from coordinator_sim.sim.scenario.settings import (
     CONNECT_PROTOCOL,
     CONNECT_PROTOCOLS,
@@ -60,6 +67,7 @@ from coordinator_sim.sim.scenario.settings import (
 
 LAST_FAULT_MS: Final = 60_000
 """No happening begins later; the first phase of a drawn scenario."""
+MAX_HAPPENINGS: Final = 8
 _MOMENT_MS: Final = 10_000
 OF_MEMBERS: Final = ("HEARTBEAT", "JOIN_GROUP", "SYNC_GROUP", "OFFSET_COMMIT")
 OF_MEMBERSHIP: Final = OF_MEMBERS[:3]
@@ -68,13 +76,10 @@ APIS: Final = (*OF_MEMBERS, "FIND_COORDINATOR")
 ADDED_CONNECTOR: Final = "elastic"
 _LEAST_GROWN: Final = 10
 """Least number of partitions that a topic grows to."""
-_NOT_DRAWN: Final = frozenset(
-    {"HoldReplication", "CreateTopic", "ChangeConfig", "RollOut", "ScaleWorkload", "EvictPod"}
-)
+_NOT_DRAWN: Final = frozenset({"HoldReplication", "CreateTopic", "ChangeConfig"})
 """HoldReplication: a heartbeat that waits for replication is in the trace when it is answered, and
 its session counts from when it arrived, which I6 cannot see. CreateTopic: no drawn group has a
-pattern. ChangeConfig: no config of a drawn group, which is classic, can change while it runs.
-RollOut, ScaleWorkload, EvictPod: no drawn member is a pod."""
+pattern. ChangeConfig: no config of a drawn group, which is classic, can change while it runs."""
 REFUSALS: Final = (
     "COORDINATOR_LOAD_IN_PROGRESS",
     "COORDINATOR_NOT_AVAILABLE",
@@ -111,12 +116,14 @@ class World(NamedTuple):
         group: Whose members they befall.
         brokers: Number of brokers.
         upgrades: Whether a member may come back with other settings.
+        workloads: Those whose pods are the group's members.
     """
 
     topics: Sequence[TopicSpec]
     group: GroupSpec
     brokers: int
     upgrades: bool = True
+    workloads: Sequence[WorkloadSpec] = ()
 
 
 Faults = list[st.SearchStrategy[Happening]]
@@ -145,12 +152,57 @@ def faults_of(world: World, faults: Collection[str] | None) -> Faults:
         faults: Kinds to draw, by their names; None for all.
     """
     kinds = _member_happenings(world)
-    for more in (_world_happenings(world), _own_happenings(world)):
+    if world.workloads:
+        del kinds["StartMember"], kinds["RestartMember"]  # Kubernetes starts pods.
+    for more in (_world_happenings(world), _own_happenings(world), _pod_happenings(world)):
         for name, drawn in more.items():
             kinds.setdefault(name, []).extend(drawn)
     return [
         one for name, drawn in kinds.items() if faults is None or name in faults for one in drawn
     ]
+
+
+def happenings(
+    draw: st.DrawFn, world: World, faults: tuple[str, ...] | None
+) -> tuple[Happening, ...]:
+    """One to `MAX_HAPPENINGS` happenings; none where no kind suits the group."""
+    suiting = faults_of(world, faults)
+    if not suiting:
+        return ()
+    return tuple(draw(st.lists(st.one_of(suiting), min_size=1, max_size=MAX_HAPPENINGS)))
+
+
+@st.composite
+def faults_on(
+    draw: st.DrawFn, scenario: Scenario, *, faults: Sequence[str] | None = None
+) -> Scenario:
+    """A scenario of one's own with more happenings to one of its groups.
+
+    Args:
+        draw: Hypothesis gives it.
+        scenario: A world with at least one topic and one group, such as a file's.
+        faults: Kinds of happenings to draw; None for all.
+
+    Raises:
+        ConfigError: a kind is unknown, or the scenario has no topic or no group.
+    """
+    check_faults(faults or ())
+    if not scenario.topics or not scenario.groups:
+        raise ConfigError(f"scenario {scenario.name!r}: faults need a topic and a group")
+    group = draw(st.sampled_from(scenario.groups))
+    workloads = [each for each in scenario.kubernetes if each.group_id == group.group_id]
+    world = World(scenario.topics, group, scenario.brokers, upgrades=False, workloads=workloads)
+    more = happenings(draw, world, None if faults is None else tuple(faults))
+    return msgspec.structs.replace(
+        scenario,
+        happenings=(*scenario.happenings, *more),
+        duration_ms=max(scenario.duration_ms, LAST_FAULT_MS),
+    )
+
+
+def starts() -> st.SearchStrategy[int | None]:
+    """When a member starts: within the first seconds, or never by itself."""
+    return st.one_of(st.integers(0, 50).map(lambda step: step * 100), st.none())
 
 
 def instants() -> st.SearchStrategy[int]:
@@ -340,6 +392,21 @@ def _consumer_happenings(group: ConsumerGroupSpec, topics: Sequence[TopicSpec]) 
             )
         ]
     return kinds
+
+
+def _pod_happenings(world: World) -> _Kinds:
+    """Happenings to workloads and their pods."""
+    if not world.workloads:
+        return {}
+    pods = {spec.name: pods_of(spec, world.group) for spec in world.workloads}
+    workload = {"at_ms": instants(), "workload": st.sampled_from(list(pods))}
+    most = min(map(len, pods.values())) // 2
+    names = [name for each in pods.values() for name in each]
+    return {
+        "RollOut": [_drawn(RollOut, **workload)],
+        "ScaleWorkload": [_drawn(ScaleWorkload, **workload, replicas=st.integers(0, most))],
+        "EvictPod": [_drawn(EvictPod, at_ms=instants(), member=st.sampled_from(names))],
+    }
 
 
 def _upgraded(group: GroupSpec) -> st.SearchStrategy[Happening]:

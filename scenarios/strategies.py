@@ -30,12 +30,8 @@ from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
     GroupSpec,
-    Happening,
     NetworkSpec,
-    RecordFates,
     Scenario,
-    ShareConsumerSpec,
-    ShareGroupSpec,
     TableLatency,
     TopicSpec,
     UniformLatency,
@@ -69,11 +65,17 @@ from coordinator_sim_scenarios.drawn_happenings import (
     World,
     assignor_lists,
     check_faults,
-    faults_of,
+    faults_on,
+    happenings,
+    starts,
+)
+from coordinator_sim_scenarios.drawn_worlds import (
+    share_scenarios,
+    streams_scenarios,
+    workload_scenarios,
 )
 
 MAX_MEMBERS: Final = 5
-MAX_HAPPENINGS: Final = 8
 BROKERS: Final = 3
 TOPICS: Final = ("orders", "payments")
 CONSUMERS: Final = "orders-app"
@@ -93,11 +95,6 @@ Count = int | tuple[int, int]
 _LATENCIES: Final[st.SearchStrategy[LatencyLaw]] = st.sampled_from(
     (ConstantLatency(), UniformLatency(100, 20_000), TableLatency())
 )
-
-
-def _starts() -> st.SearchStrategy[int | None]:
-    """When a member starts: within the first seconds, or never by itself."""
-    return st.one_of(st.integers(0, 50).map(lambda step: step * 100), st.none())
 
 
 def _of(*values: int) -> st.SearchStrategy[str]:
@@ -227,84 +224,6 @@ def connect_scenarios(
     return _connect_scenarios(wishes)
 
 
-SHARE_FAULTS: Final = (
-    *("StartMember", "StopMember", "CrashMember", "RestartMember", "PauseMember", "SlowPoll"),
-    *("CrashBroker", "PauseBroker", "PartitionNetwork", "AddPartitions"),
-)
-"""Kinds of happenings that are drawn for share groups."""
-
-
-_SHARES_SETTLE_MS: Final = 100_000
-"""Longer than I13 waits for the longest lock."""
-
-
-@st.composite
-def share_scenarios(draw: st.DrawFn) -> Scenario:
-    """Worlds with a share group whose members release, reject, renew or fail on records."""
-    every = st.sampled_from((0, 0, 3, 7, 50))
-    fates = st.builds(
-        RecordFates,
-        poison_every=every,
-        reject_every=every,
-        release_every=every,
-        renew_every=every,
-    )
-    members = tuple(
-        ShareConsumerSpec(
-            name=f"worker-{number}",
-            start_ms=draw(_starts()),
-            acknowledges="explicit",
-            commits=draw(st.sampled_from(("poll", "sync", "async"))),
-            fates=draw(fates),
-        )
-        for number in range(draw(st.integers(1, 3)))
-    )
-    limits = {"max.poll.records": st.just("5"), "share.acquire.mode": st.just("record_limit")}
-    group = ShareGroupSpec(
-        group_id="workers",
-        topics=("t",),
-        members=members,
-        settings=draw(st.fixed_dictionaries({}, optional=limits)),
-        group_settings={"share.record.lock.duration.ms": "15000"},
-    )
-    scenario = Scenario(
-        name="drawn-shares",
-        title="A drawn share group",
-        story="Drawn by Hypothesis.",
-        duration_ms=LAST_FAULT_MS + _SHARES_SETTLE_MS,
-        topics=(TopicSpec(name="t", partitions=draw(st.integers(1, 2)), records_per_s=5),),
-        groups=(group,),
-    )
-    return draw(faults_on(scenario, faults=SHARE_FAULTS))
-
-
-@st.composite
-def faults_on(
-    draw: st.DrawFn, scenario: Scenario, *, faults: Sequence[str] | None = None
-) -> Scenario:
-    """A scenario of one's own with more happenings to one of its groups.
-
-    Args:
-        draw: Hypothesis gives it.
-        scenario: A world with at least one topic and one group, such as a file's.
-        faults: Kinds of happenings to draw; None for all.
-
-    Raises:
-        ConfigError: a kind is unknown, or the scenario has no topic or no group.
-    """
-    check_faults(faults or ())
-    if not scenario.topics or not scenario.groups:
-        raise ConfigError(f"scenario {scenario.name!r}: faults need a topic and a group")
-    group = draw(st.sampled_from(scenario.groups))
-    world = World(scenario.topics, group, scenario.brokers, upgrades=False)
-    happenings = _happenings(draw, world, None if faults is None else tuple(faults))
-    return msgspec.structs.replace(
-        scenario,
-        happenings=(*scenario.happenings, *happenings),
-        duration_ms=max(scenario.duration_ms, LAST_FAULT_MS),
-    )
-
-
 # What was asked for.
 
 
@@ -426,7 +345,7 @@ def _consumer_scenarios(draw: st.DrawFn, wishes: _Wishes) -> Scenario:
     members = tuple(
         ConsumerSpec(
             name=f"consumer-{number}",
-            start_ms=draw(_starts()) if number > 1 else 0,
+            start_ms=draw(starts()) if number > 1 else 0,
             instance_id=f"instance-{number}" if draw(st.booleans()) else None,
             processing_ms=draw(st.sampled_from((500, 1_000, 2_000))),
             callback_ms=draw(st.sampled_from((0, 300))),
@@ -451,7 +370,7 @@ def _connect_scenarios(draw: st.DrawFn, wishes: _Wishes) -> Scenario:
         workers=tuple(
             WorkerSpec(
                 name=f"worker-{number}",
-                start_ms=draw(_starts()) if number > 1 else 0,
+                start_ms=draw(starts()) if number > 1 else 0,
             )
             for number in range(1, draw(st.integers(*wishes.members)) + 1)
         ),
@@ -474,23 +393,13 @@ def _drawn_scenario(
         duration_ms=LAST_FAULT_MS,
         topics=world,
         groups=(group,),
-        happenings=_happenings(draw, drawn_for, wishes.faults),
+        happenings=happenings(draw, drawn_for, wishes.faults),
         brokers=BROKERS,
         broker_settings=draw(_BROKER_SETTINGS) if wishes.settings is None else {},
         network=NetworkSpec(latency=draw(_LATENCIES)),
     )
     asked = {name: draw(value) for name, value in (wishes.settings or {}).items()}
     return with_settings(scenario, asked)
-
-
-def _happenings(
-    draw: st.DrawFn, world: World, faults: tuple[str, ...] | None
-) -> tuple[Happening, ...]:
-    """One to `MAX_HAPPENINGS` happenings; none where no kind suits the group."""
-    suiting = faults_of(world, faults)
-    if not suiting:
-        return ()
-    return tuple(draw(st.lists(st.one_of(suiting), min_size=1, max_size=MAX_HAPPENINGS)))
 
 
 __all__ = [
@@ -505,5 +414,7 @@ __all__ = [
     "loads",
     "scenarios",
     "share_scenarios",
+    "streams_scenarios",
     "topics",
+    "workload_scenarios",
 ]

@@ -137,6 +137,7 @@ class Simulation:
 
     Attributes:
         world: What all drivers share, for whoever adds one.
+        kubernetes: Workloads of Kubernetes, by name.
 
     Raises:
         ConfigError: the profile is unknown, or a client refuses its settings.
@@ -182,6 +183,7 @@ class Simulation:
             variety=scenario.variety,
         )
         self.world = world
+        self.kubernetes: dict[str, Workload] = {}
         brokers = ClusterDriver(
             cluster,
             environment=self._environment,
@@ -218,16 +220,15 @@ class Simulation:
         workloads = WorkloadAgents(world)
         for workload in self._scenario.workloads:
             workloads.schedule(workload)
-        kubernetes: dict[str, Workload] = {}
         if self._scenario.kubernetes:
-            kubernetes = _kubernetes(self._scenario, world, members)
+            self.kubernetes = _kubernetes(self._scenario, world, members)
         stage = Stage(
             world,
             brokers,
             members=members,
             connect=connect,
             workloads=workloads,
-            kubernetes=kubernetes,
+            kubernetes=self.kubernetes,
         )
         for task in self._scenario.tasks:
             stage.schedule_task(task)

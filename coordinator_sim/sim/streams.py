@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from coordinator_sim.clients.effects import CallbackKind, RunCallback
+from coordinator_sim.clients.effects import CallbackKind, ResetPositions, RunCallback
 from coordinator_sim.clients.streams_member import (
     GroupMembershipOperation,
     StreamsMember,
@@ -255,6 +255,20 @@ class StreamsProcess(ConsumerProcess):
             self._stop_tasks((*self._running, *self._restoring))
             self._copies = {}
         super()._on_callback(callback)
+
+    def _on_reset(self, wanted: ResetPositions) -> None:
+        """Start partitions, but for those that a topic of fewer partitions does not have.
+
+        QUIRK: a task reads the partition of its number from each topic of its subtopology. Java
+        looks in vain for the beginning of one that is not there (topicPartitionsForActiveTasks).
+        """
+        topics = self._world.cluster.image.topics
+        there = tuple(
+            each
+            for each in wanted.partitions
+            if each.topic not in topics or each.partition < len(topics[each.topic].partitions)
+        )
+        super()._on_reset(msgspec.structs.replace(wanted, partitions=there))
 
     # The end, and pauses.
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario import ConsumerGroupSpec, Scenario, scenario_from_json
 from coordinator_sim.sim.scenario.files import scenario_to_json
+from coordinator_sim_scenarios.catalog import scenario_named
 from coordinator_sim_scenarios.strategies import (
     FAULTS,
     connect_scenarios,
@@ -73,6 +74,15 @@ def test_faults_on_a_world_of_ones_own(data: st.DataObject, own: Scenario) -> No
     assert faulty.happenings[:count] == own.happenings
     assert {type(each).__name__ for each in faulty.happenings[count:]} <= set(kinds)
     assert msgspec.structs.replace(faulty, happenings=own.happenings) == own
+
+
+@FEW
+@given(scenario=faults_on(scenario_named("keda-thrash")))
+def test_pods_are_started_by_kubernetes_alone(scenario: Scenario) -> None:
+    """Everything else befalls them, and their workload too."""
+    kinds = {type(each).__name__ for each in scenario.happenings}
+    assert not kinds & {"StartMember", "RestartMember"}
+    assert scenario_from_json(scenario_to_json(scenario)) == scenario
 
 
 @FEW

@@ -20,12 +20,15 @@ from coordinator_sim.sim.scenario import (
     StopMember,
     StreamsGroupSpec,
     SubtopologySpec,
+    TopicSpec,
     scenario_from_json,
     scenario_to_json,
     with_assignor,
     with_settings,
 )
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim_conformance.checkers import check_all
+from coordinator_sim_conformance.scenario_timing import circumstances_of, with_calm
 from coordinator_sim_scenarios.catalog.streams_deploy import GROUP, INSTANCES
 from coordinator_sim_scenarios.catalog.streams_deploy import SCENARIO as DEPLOY
 from coordinator_sim_scenarios.catalog.streams_lost_disk import SCENARIO as LOST_DISK
@@ -165,6 +168,34 @@ def test_instances_whose_topic_is_gone_fail_one_after_the_other() -> None:
     assert sorted(left) == list(INSTANCES)
     assert all(e.ts_us >= 100_000_000 for e in told)
     assert seen.processed() == {}
+
+
+def test_tasks_of_topics_of_different_sizes_are_given_up() -> None:
+    """A task has no position in a topic without its partition, and commits none there."""
+    part = SubtopologySpec(source_topics=("lines", "orders"))
+    group = structs.replace(GROUP, subtopologies=(part,))
+    topics = (*DEPLOY.topics, TopicSpec(name="orders", partitions=1, records_per_s=20))
+    seen = run(structs.replace(story(), topics=topics, groups=(group,)))
+    committed = {
+        (each.topic, each.partition)
+        for event in seen.events
+        if event.event is Event.OFFSET_COMMIT
+        for each in event.offsets
+    }
+    assert committed == {("orders", 0), *(("lines", number) for number in range(6))}
+    assert Event.MEMBER_KICKED not in {event.event for event in seen.events}
+    assert set(seen.processed()) == {f"s:0_{number}" for number in range(6)}
+
+
+def test_an_application_that_stood_empty_is_judged_by_no_rule_of_generations() -> None:
+    """I7 cannot see when a group with epochs rests."""
+    restart = RestartMember(at_ms=30_000, member="streams-1", down_ms=5_000)
+    quick = {"max.poll.interval.ms": "5000", "request.timeout.ms": "5000"}
+    alone = structs.replace(GROUP, members=GROUP.members[:1], settings=quick)
+    scenario = with_calm(story(restart, group=alone))
+    report = check_all(run(scenario).events, circumstances_of(scenario))
+    assert report.violations == ()
+    assert report.of("I7").judged == 0
 
 
 def test_an_application_is_read_from_a_file_as_it_was_written() -> None:
