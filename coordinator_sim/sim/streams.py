@@ -256,7 +256,7 @@ class StreamsProcess(ConsumerProcess):
             self._copies = {}
         super()._on_callback(callback)
 
-    def _on_reset(self, wanted: ResetPositions) -> None:
+    def _on_reset(self, reset: ResetPositions) -> None:
         """Start partitions, but for those that a topic of fewer partitions does not have.
 
         QUIRK: a task reads the partition of its number from each topic of its subtopology. Java
@@ -265,10 +265,10 @@ class StreamsProcess(ConsumerProcess):
         topics = self._world.cluster.image.topics
         there = tuple(
             each
-            for each in wanted.partitions
+            for each in reset.partitions
             if each.topic not in topics or each.partition < len(topics[each.topic].partitions)
         )
-        super()._on_reset(msgspec.structs.replace(wanted, partitions=there))
+        super()._on_reset(msgspec.structs.replace(reset, partitions=there))
 
     # The end, and pauses.
 
