@@ -154,15 +154,15 @@ _WORKLOADS_SETTLE_MS: Final = 420_000
 @st.composite
 def workload_scenarios(draw: st.DrawFn) -> Scenario:
     """Worlds with a Deployment or StatefulSet, with an autoscaler or without."""
-    limits = {"min_replicas": draw(st.integers(1, 2)), "max_replicas": draw(st.integers(2, 4))}
+    least, most = draw(st.integers(1, 2)), draw(st.integers(2, 4))
     lag = {"consumerGroup": "orders-app", "topic": "orders", "lagThreshold": "100"}
     keda = ScaledObject(
         triggers=(Trigger(metadata=lag),),
         min_replica_count=draw(st.integers(0, 2)),
-        max_replica_count=limits["max_replicas"],
+        max_replica_count=most,
         cooldown_period_s=60,
     )
-    cpu = CpuTarget(limits=Limits(**limits), utilization=50)
+    cpu = CpuTarget(limits=Limits(min_replicas=least, max_replicas=most), utilization=50)
     members = tuple(
         ConsumerSpec(
             name=f"app-{each}", start_ms=None, processing=PerRecord(us=5_000, poll_us=500_000)
