@@ -24,7 +24,7 @@ from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim_scenarios.strategies import scenarios
-from tests.simulated import INGESTED, events_of
+from tests.simulated import INGESTED, events_of, examples
 
 REPO = Path(__file__).resolve().parents[2]
 SAMPLES = REPO.parent / "shared" / "samples" / "broker-logs"
@@ -160,7 +160,7 @@ def test_assumed_settings_change_nothing_in_a_few_drawn_runs(
 
 
 @pytest.mark.property
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(often=40, nightly=2_000), deadline=None)
 @given(scenario=scenarios(), seed=st.integers(0, 2**16), profile=PROFILES)
 def test_assumed_settings_change_nothing_in_drawn_runs(
     scenario: Scenario, seed: int, profile: str
