@@ -50,9 +50,16 @@ def parse_kinds(text: str) -> tuple[str, ...]:
 
 
 def settings_of(kind: str, kinds: tuple[str, ...], pairs: "Sequence[str] | None") -> list[str]:
-    """The pairs `name=value` without those that other kinds of the comparison read alone."""
+    """The pairs `name=value` without those that other kinds of the comparison read alone.
+
+    Raises:
+        ConfigError: They name a kind of their own.
+    """
     from coordinator_sim.sim.scenario.kinds import READ
 
+    for pair in pairs or ():
+        if kind and pair.partition("=")[0].strip() == "group.protocol":
+            raise ConfigError(f"--set {pair}: --as {','.join(kinds)} says it; leave one out")
     others = {name for each in kinds for name in READ[each] if name not in READ[kind]}
     return [pair for pair in pairs or () if pair.partition("=")[0].strip() not in others]
 

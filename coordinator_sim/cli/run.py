@@ -30,7 +30,7 @@ from coordinator_sim.cli.simulation import (
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from coordinator_sim.sim.elision import Elided
     from coordinator_sim.sim.runner import RunResult
@@ -162,8 +162,16 @@ def run(
         return with_objective(with_bugs(simulation, bugs), objective_lag_ms)
 
     if len(kinds) > 1:
-        check_no_log(log_dir, broker_log, request_log)
-        run_kinds({kind: simulation_of(kind) for kind in kinds}, out, format_, is_json=json)
+        alone = {
+            "--log-dir": log_dir,
+            "--broker-log": broker_log,
+            "--request-log": request_log,
+            "--metrics": metrics,
+            "--verbose": verbose,
+        }
+        check_of_one_run(alone)
+        compared = {kind: simulation_of(kind) for kind in kinds}
+        run_kinds(compared, bugs, out, format_, is_json=json)
         return
     simulation = simulation_of(*kinds)
     found = simulation.scenario
@@ -262,19 +270,20 @@ def print_logs(
         print_metrics(metrics)
 
 
-def check_no_log(*paths: Path | None) -> None:
-    """Refuse a log of several runs.
+def check_of_one_run(options: "Mapping[str, object]") -> None:
+    """Refuse what tells of one run alone.
 
     Raises:
-        ConfigError: One is asked for.
+        ConfigError: One of the options is given.
     """
-    for path in paths:
-        if path is not None:
-            raise ConfigError(f"{path}: several kinds have no log in common; give --as one of them")
+    for option, given in options.items():
+        if given:
+            raise ConfigError(f"{option} tells of one run: give --as one of its kinds")
 
 
 def run_kinds(
     simulations: dict[str, Simulation],
+    bugs: "Sequence[Exhibit]",
     out: Path | None,
     trace_format: arguments.TraceFormat,
     *,
@@ -287,7 +296,7 @@ def run_kinds(
     if not is_json:
         options = {**first.options, "as": kinds}
         options.pop("left-out", None)
-        print_head(msgspec.structs.replace(first, options=options), ())
+        print_head(msgspec.structs.replace(first, options=options), bugs)
 
     def simulated(simulation: Simulation, directory: Path) -> "Sequence[TraceEvent]":
         return simulate_visibly(simulation, directory, trace_format, None)[0]

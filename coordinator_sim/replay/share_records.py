@@ -174,10 +174,18 @@ class _Reading:
         )
 
 
+def _late_of(locks: LostLocks) -> int:
+    return locks.late
+
+
+def _silent_of(locks: LostLocks) -> int:
+    return locks.records - locks.late
+
+
 def share_findings(group_id: str, records: ShareRecords) -> list[Finding]:
     """Return what is wrong with the work of a share group."""
     late = [each for each in records.lost_locks if each.late]
-    silent = [each for each in records.lost_locks if each.records > each.late]
+    silent = [each for each in records.lost_locks if _silent_of(each)]
     found: list[tuple[str, float, str, str, str]] = []
     if records.used_up:
         what = (
@@ -189,19 +197,20 @@ def share_findings(group_id: str, records: ShareRecords) -> list[Finding]:
         cost = records.used_up_again
         found.append(("records-used-up", cost, DELIVERIES_AGAIN, what, _OF_USED_UP))
     if late:
-        count, longest_us = sum(each.late for each in late), max(each.late_us for each in late)
+        count, longest_us = sum(map(_late_of, late)), max(each.late_us for each in late)
         what = (
             f"The locks on {count:,} records ran out while their members still processed them, "
-            f"{late[0].client} most: they were free for others, and the late acknowledgements, up "
-            f"to {longest_us / 1e6:.1f} s after the delivery, counted for nothing."
+            f"{max(late, key=_late_of).client} most: they were free for others, and the late "
+            f"acknowledgements, up to {longest_us / 1e6:.1f} s after the delivery, counted for "
+            "nothing."
         )
         found.append(("locks-shorter-than-processing", count, DELIVERIES_AGAIN, what, _OF_LATE))
     if silent:
-        count = sum(each.records - each.late for each in silent)
+        count = sum(map(_silent_of, silent))
         what = (
             f"{count:,} records waited for locks of members that never acknowledged them, "
-            f"{silent[0].client} most: frozen, cut off, or busy to the end. Nobody else could have "
-            "them meanwhile."
+            f"{max(silent, key=_silent_of).client} most: frozen, cut off, or busy to the end. "
+            "Nobody else could have them meanwhile."
         )
         cost_s = sum(each.silent_us for each in silent) / 1e6
         found.append(("locked-by-silent-members", cost_s, RECORD_SECONDS, what, _OF_SILENT))

@@ -4,7 +4,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from coordinator_sim.clients.config import CLASSIC, CONSUMER
+from coordinator_sim.clients.config import CLASSIC, CONSUMER, refused_by
 from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim.scenario import world
 from coordinator_sim.sim.scenario.scenario import Scenario
@@ -14,8 +14,8 @@ from coordinator_sim.sim.scenario.work import CommitPolicy
 SHARE: Final = "share"
 _CONSUMERS: Final = (*SETTINGS[Scope.CONSUMER], STRATEGY)
 READ: Final = {
-    CLASSIC: _CONSUMERS,
-    CONSUMER: _CONSUMERS,
+    CLASSIC: tuple(name for name in _CONSUMERS if name not in refused_by(CLASSIC)),
+    CONSUMER: tuple(name for name in _CONSUMERS if name not in refused_by(CONSUMER)),
     SHARE: (*SETTINGS[Scope.SHARE], *SETTINGS[Scope.SHARE_GROUP]),
 }
 """Settings that each kind of group and its members may have."""
@@ -29,6 +29,8 @@ _ACKNOWLEDGES: Final[dict[str, Literal["poll", "sync", "async"]]] = {
 """When a share consumer acknowledges instead of committing."""
 _OF_GROUP: Final = ("group_id", "topics")
 _OF_MEMBER: Final = ("name", "start_ms", "processing_ms", "processing")
+_OF_CONSUMERS: Final = ("instance_id", "rack", "callback_ms")
+"""Fields of consumers that share consumers lack."""
 
 
 def as_kind(scenario: Scenario, kind: str) -> Scenario:
@@ -40,7 +42,7 @@ def as_kind(scenario: Scenario, kind: str) -> Scenario:
 
     Raises:
         ConfigError: the scenario has no such group.
-        ScenarioError: a group does what the kind does not know.
+        ScenarioError: a group or a happening does what the kind does not know.
     """
     plain = [each for each in scenario.groups if _is_plain(each)]
     if not plain:
@@ -50,19 +52,27 @@ def as_kind(scenario: Scenario, kind: str) -> Scenario:
             f"kind 'share': workload {scenario.kubernetes[0].name!r} scales consumer groups alone; "
             "leave kubernetes out"
         )
+    for happening in scenario.happenings:
+        asked = getattr(happening, "settings", {})
+        for name in asked:
+            if name not in READ[kind] or name == "group.protocol":
+                what = f"{type(happening).__name__} with {name}={asked[name]}"
+                raise ScenarioError(f"kind {kind!r}: {what} has none; leave it out")
     groups = (_as(each, kind) if each in plain else each for each in scenario.groups)
     return msgspec.structs.replace(scenario, groups=tuple(groups))
 
 
 def left_out(scenario: Scenario, kind: str) -> tuple[str, ...]:
-    """Return the settings of a scenario's members that members of a kind do not read."""
-    plain = [each for each in scenario.groups if _is_plain(each)]
-    names = {
-        name
-        for group in plain
-        for each in (group, *world.members_of(group))
-        for name in each.settings
-    }
+    """Return what a scenario's groups and members say that those of a kind do not know."""
+    names: set[str] = set()
+    for group in filter(_is_plain, scenario.groups):
+        names.update(getattr(group, "group_settings", {}))
+        for each in (group, *world.members_of(group)):
+            names.update(each.settings)
+            if kind == SHARE:
+                names.update(name for name in _OF_CONSUMERS if getattr(each, name, None))
+            elif getattr(each, "acknowledges", "") == "explicit":
+                names.add("acknowledges")
     return tuple(sorted(names.difference(READ[kind], ["group.protocol"])))
 
 

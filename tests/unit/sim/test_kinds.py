@@ -22,7 +22,7 @@ from coordinator_sim.sim.scenario import (
     TopicSpec,
     scenario_to_json,
 )
-from coordinator_sim.sim.scenario.kinds import as_kind
+from coordinator_sim.sim.scenario.kinds import as_kind, left_out
 from coordinator_sim.sim.scenario.scenario import with_settings
 from coordinator_sim.trace.lag import group_lags
 from coordinator_sim.trace.work import count_work
@@ -94,6 +94,11 @@ def test_there_and_back_is_the_same_share_group(
         (all_scenarios()["keda-thrash"], "share", "scales consumer groups alone"),
         (all_scenarios()["connect-rolling-deploy"], "share", "has no consumer group"),
         (
+            all_scenarios()["online-upgrade"],
+            "classic",
+            "RestartMember with group.protocol=consumer has none; leave it out",
+        ),
+        (
             world(
                 ShareConsumerSpec(
                     name="a", acknowledges="explicit", fates=RecordFates(reject_every=2)
@@ -142,6 +147,38 @@ def test_kinds_are_compared_by_their_own_traces(tmp_path: Path) -> None:
     sizes = [each["max.poll.records"] for each in (read_run(out / "share").info.options,)]
     assert sizes == ["7"]
     assert "auto.commit.interval.ms" not in read_run(out / "share").info.options
+
+
+def test_what_a_kind_goes_without_is_told() -> None:
+    """Settings of the group too, and what has a field of its own."""
+    static = consumers(instance_id="a-0", settings={"session.timeout.ms": "9000"})
+    assert left_out(static, "share") == ("instance_id", "session.timeout.ms")
+    assert left_out(static, "consumer") == ("session.timeout.ms",)
+    assert left_out(static, "classic") == ()
+
+    shared = world(ShareConsumerSpec(name="a", acknowledges="explicit"))
+    (group,) = shared.groups
+    asked = replace(group, group_settings={"share.record.lock.duration.ms": "15000"})
+    assert left_out(replace(shared, groups=(asked,)), "classic") == (
+        "acknowledges",
+        "share.record.lock.duration.ms",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--set", "group.protocol=consumer"], "--as classic,consumer says it; leave one out"),
+        (["--metrics"], "--metrics tells of one run: give --as one of its kinds"),
+        (["--request-log", "r.log"], "--request-log tells of one run"),
+    ],
+)
+def test_what_does_not_go_with_several_kinds_is_refused(words: list[str], told: str) -> None:
+    """Nothing that is asked for is left out without a word."""
+    done = run_here("run", "rolling-bounce", "--as", "classic,consumer", *words)
+
+    assert done.returncode == 2
+    assert told in done.stderr
 
 
 def test_an_unknown_kind_is_refused() -> None:

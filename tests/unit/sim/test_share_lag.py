@@ -17,7 +17,7 @@ from coordinator_sim.messages.describe_share_group_offsets import (
 )
 from coordinator_sim.replay.causes import explain_group
 from coordinator_sim.replay.findings import Finding
-from coordinator_sim.replay.share_records import LostLocks, ShareRecords
+from coordinator_sim.replay.share_records import LostLocks, ShareRecords, share_findings
 from coordinator_sim.replay.work_findings import work_findings_in
 from coordinator_sim.sim.runner import Simulation
 from coordinator_sim.sim.scenario import (
@@ -236,3 +236,16 @@ def test_nothing_is_found_where_all_is_well() -> None:
     assert (records.again, records.used_up, records.lost_locks) == (0, (), ())
     assert records.deliveries > 100
     assert found == {}
+
+
+def test_whom_it_concerns_most_is_named_for_each_cause() -> None:
+    """Who lost most locks by silence need not be who was late most."""
+    big = LostLocks(client="big", records=100, late=1, silent_us=9_000_000, late_us=1)
+    slow = LostLocks(client="slow", records=50, late=50, silent_us=0, late_us=2_000_000)
+    records = replace(
+        told(world(ShareConsumerSpec(name="a"), seconds=20))[0], lost_locks=(big, slow)
+    )
+
+    late, silent = share_findings("g", records)
+    assert "slow most" in late.what
+    assert "big most" in silent.what
