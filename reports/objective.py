@@ -3,18 +3,30 @@
 A point is one combination of choices and settings in one scenario.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
-from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.kafka.resources import TopicPartition
+from coordinator_sim.sim.scenario import (
+    ConnectGroupSpec,
+    GroupSpec,
+    Scenario,
+    ShareGroupSpec,
+    SinkWork,
+    StreamsGroupSpec,
+)
+from coordinator_sim.sim.topic_logs import TopicLogs
+from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.lag import group_lags
 from coordinator_sim_reports.formats import format_count, format_seconds, with_range
-from coordinator_sim_reports.tradeoffs import Candidate, candidates, name_of
+from coordinator_sim_reports.tradeoffs import Candidate, candidates, name_of, parts_of
 
 Row = Mapping[str, Any]
 
+_US_PER_MS: Final = 1_000
 _US_PER_S: Final = 1_000_000
 _US_PER_HOUR: Final = 3_600_000_000
 KEPT_PERCENT: Final = 1
@@ -54,7 +66,7 @@ class Answer(Struct, frozen=True, kw_only=True):
     Args:
         objective_lag_ms: Age of an unprocessed record that is borne.
         sentences: The answer, for readers.
-        points: Points with the spreads of all `FIGURES`, by number.
+        points: Points with the spreads of all `FIGURES`, by number; empty if none has figures.
         names: Names of the points, without what all of them share.
         keeping: Points that keep the objective in every world.
     """
@@ -67,18 +79,22 @@ class Answer(Struct, frozen=True, kw_only=True):
     keeping: list[str]
 
 
-def lag_costs(events: Sequence[TraceEvent], ends_us: int) -> dict[str, float]:
-    """Return what a lag objective cost a run; nothing if no group has lag in time.
+def lag_costs(events: Sequence[TraceEvent], scenario: Scenario) -> dict[str, float]:
+    """Return what a lag objective cost a run.
+
+    Nothing is returned if no group has lag in time, or if nobody ever held a partition that a group
+    subscribes to and in which records arrive: how far it lagged is not in the trace.
 
     Members are those of all groups, time above the objective that of all partitions, and the delay
     that of the group or connector with the longest.
 
     Args:
         events: Events of the run, in trace order.
-        ends_us: When the run ends, if that is after its last event.
+        scenario: What was run.
     """
+    ends_us = scenario.duration_ms * _US_PER_MS
     lags = group_lags(events, ends_us)
-    if not lags:
+    if not lags or _to_read(scenario) - _read(events):
         return {}
     groups = {lag.group_id: lag for lag in lags}.values()  # connectors of one have one cluster's
     decided = [event.attrs for event in events if event.reason_text == "ScaleDecision"]
@@ -97,6 +113,60 @@ def lag_costs(events: Sequence[TraceEvent], ends_us: int) -> dict[str, float]:
     }
 
 
+_Reads = set[tuple[str, TopicPartition]]
+"""Partitions, each with the group that reads it."""
+
+
+def _to_read(scenario: Scenario) -> _Reads:
+    """Return the partitions with records that groups subscribe to from the start."""
+    logs, ends_us = TopicLogs(scenario.topics), scenario.duration_ms * _US_PER_MS
+    with_records = [
+        partition
+        for topic in scenario.topics
+        for partition in (TopicPartition(topic.name, number) for number in range(topic.partitions))
+        if logs.end_offset(partition, ends_us)
+    ]
+    names = [topic.name for topic in scenario.topics]
+    subscribed = [pair for group in scenario.groups for pair in _topics_of(group, names).items()]
+    return {
+        (group_id, partition)
+        for group_id, topics in subscribed
+        for partition in with_records
+        if partition.topic in topics
+    }
+
+
+def _topics_of(group: GroupSpec, names: Sequence[str]) -> dict[str, set[str]]:
+    """Return the topics that a group reads, or those of a Connect cluster's sinks, by group."""
+    match group:
+        case ConnectGroupSpec():
+            return {
+                f"connect-{name}": set(work.topics)
+                for name, work in group.work.items()
+                if isinstance(work, SinkWork) and name in group.connectors
+            }
+        case StreamsGroupSpec():
+            own = [part.source_topics for part in group.subtopologies]
+        case ShareGroupSpec():
+            own = [group.topics]
+        case _ if group.pattern is not None:
+            pattern = re.compile(group.pattern)
+            own = [tuple(filter(pattern.fullmatch, names))]
+        case _:
+            own = [group.topics if each.topics is None else each.topics for each in group.members]
+    return {group.group_id: {topic for topics in own for topic in topics}}
+
+
+def _read(events: Sequence[TraceEvent]) -> _Reads:
+    """Return the partitions that somebody held."""
+    return {
+        (event.group_id or "", TopicPartition(entry.topic, entry.partition))
+        for event in events
+        if event.event is Event.RECORDS_PROCESSED
+        for entry in event.offsets
+    }
+
+
 def answers_of(costs: Sequence[Row], objective_lag_ms: int) -> list[Answer]:
     """Return the answer of each scenario, of consumers and of Connect workers apart.
 
@@ -109,11 +179,12 @@ def answers_of(costs: Sequence[Row], objective_lag_ms: int) -> list[Answer]:
         rows = [row for row in costs if row["scenario"] == scenario]
         silent = {name_of(row): None for row in rows if row["above_percent"] is None}
         told = [row for row in rows if name_of(row) not in silent]
+        parts = {name_of(row): parts_of(row) for row in told}
         found = candidates(
             told, tuple(LAG_AXES), [each.column for each in FIGURES if each.column not in LAG_AXES]
         )
-        for unit in dict.fromkeys(each.unit for each in found):
-            points = [each for each in found if each.unit == unit]
+        for unit in dict.fromkeys(each.unit for each in found) or ("",):
+            points = [(each, parts[each.name]) for each in found if each.unit == unit]
             answers.append(_answer(scenario, objective_lag_ms, points, list(silent)))
     return answers
 
@@ -126,31 +197,37 @@ def figure_text(point: Candidate, figure: Figure, *, stacked: bool = False) -> s
 
 
 def _answer(
-    scenario: str, objective_lag_ms: int, points: Sequence[Candidate], silent: Sequence[str]
+    scenario: str,
+    objective_lag_ms: int,
+    named: Sequence[tuple[Candidate, tuple[str, ...]]],
+    silent: Sequence[str],
 ) -> Answer:
-    words = [each.name.split() for each in points]
-    shared = set(words[0]).intersection(*words[1:]) if len(words) > 1 else set()
-    names = {
-        each.name: " ".join(word for word in own if word not in shared)
-        for each, own in zip(points, words, strict=True)
-    }
+    """Return the answer of points, each with the parts of its name, and of silent ones."""
+    points = [each for each, _ in named]
+    every = [parts for _, parts in named]
+    shared = set(every[0]).intersection(*every[1:]) if len(every) > 1 else set()
+    names = {each.name: " ".join(p for p in parts if p not in shared) for each, parts in named}
     keeping = [each for each in points if each.spreads["above_percent"].values[-1] <= KEPT_PERCENT]
-    sentences = [*_best_of(points, keeping, names), _front_of(points)]
-    worlds = f"{points[0].runs} drawn world{'s' if points[0].runs > 1 else ''}"
-    with_all = " ".join(word for word in words[0] if word in shared)
-    sentences[0] = f"{scenario}: {sentences[0]}"
-    sentences.append(
-        f"Kept: partitions lag by more than {objective_lag_ms / 1000:g} s for at most "
-        f"{KEPT_PERCENT} % of the time in every world. {len(points)} points in {worlds} each"
-        f"{f', all with {with_all}' if with_all else ''}."
-    )
+    sentences = []
+    if points:
+        worlds = f"{points[0].runs} drawn world{'s' if points[0].runs > 1 else ''}"
+        with_all = " ".join(part for part in every[0] if part in shared)
+        sentences = [*_best_of(points, keeping, names), _front_of(points)]
+        sentences.append(
+            f"Kept: partitions lag by more than {objective_lag_ms / 1000:g} s for at most "
+            f"{KEPT_PERCENT} % of the time in every world. {len(points)} points in {worlds} each"
+            f"{f', all with {with_all}' if with_all else ''}."
+        )
     if silent:
-        sentences.append(f"Without a record processed in some world: {'; '.join(silent)}.")
+        sentences.append(
+            "Without figures, as in some world nobody ever reads some partition that a group "
+            f"subscribes to: {'; '.join(silent)}."
+        )
     return Answer(
         scenario=scenario,
         objective_lag_ms=objective_lag_ms,
-        sentences=sentences,
-        points=list(points),
+        sentences=[f"{scenario}: {sentences[0]}", *sentences[1:]],
+        points=points,
         names=names,
         keeping=[each.name for each in keeping],
     )

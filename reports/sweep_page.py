@@ -227,6 +227,8 @@ def render_sweep(
         title="What keeping the lag costs" if answers else "What each choice costs",
         answers=[
             {"answer": each, "chart": Markup(scatter(each.points, LAG_AXES))}  # noqa: S704 - as below
+            if each.points
+            else {"answer": each}
             for each in answers
         ],
         figures=FIGURES,

@@ -3,6 +3,7 @@
 A candidate is on the front if no other is at least as good in all objectives and better in one.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Final
@@ -81,9 +82,14 @@ def candidates(
 
 def name_of(row: Row) -> str:
     """Return the name of a run's candidate."""
+    return " ".join(parts_of(row))
+
+
+def parts_of(row: Row) -> tuple[str, ...]:
+    """Return what the name of a run's candidate consists of, each setting a part."""
     pace = "" if row["processing_ms"] is None else f"{row['processing_ms']} ms"
-    parts = (row["choice"], row["membership"], pace, row["settings"])
-    return " ".join(part for part in parts if part)
+    settings = re.split(r" (?=[^ =]+=)", row["settings"])
+    return tuple(part for part in (row["choice"], row["membership"], pace, *settings) if part)
 
 
 def _spreads(rows: Sequence[Row], columns: Sequence[str]) -> dict[str, Spread]:

@@ -44,7 +44,6 @@ COMPARED: Final = ("range", "sticky", "cooperative-sticky")
 """Kafka's assignors that a sweep compares; `roundrobin` only where it is asked for."""
 LAG_NAME: Final = "lag.json"
 """File beside a trace: what its lag objective costs."""
-_US_PER_MS: Final = 1_000
 MEMBERSHIPS: Final = ("dynamic", "static")
 
 
@@ -213,9 +212,9 @@ def _hash_of(value: object) -> str:
     return hashlib.sha256(msgspec.json.encode(value)).hexdigest()
 
 
-def left_out() -> dict[str, str]:
+def left_out(sweep: Asked) -> dict[str, str]:
     """Return the scenarios of the catalogue that a sweep leaves out, with the reason, by name."""
-    refusals = {name: _refusal(found, Asked()) for name, found in all_scenarios().items()}
+    refusals = {name: _refusal(found, sweep) for name, found in all_scenarios().items()}
     return {name: reason for name, reason in refusals.items() if reason is not None}
 
 
@@ -317,8 +316,7 @@ def simulate_trial(trial: Trial, out: str, asked: Asked) -> Finished:
         with RunDirectoryWriter(directory, info) as writer:
             run_scenario(scenario, seed=trial.seed, recorder=writer)
         if lag_ms is not None:
-            events = list(read_run(directory).events())
-            costs = lag_costs(events, scenario.duration_ms * _US_PER_MS)
+            costs = lag_costs(list(read_run(directory).events()), scenario)
             (directory / LAG_NAME).write_bytes(msgspec.json.encode(costs))
     except CoordinatorSimError as error:
         return Finished(failure=f"{trial.label}: {error}")

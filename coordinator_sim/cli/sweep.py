@@ -131,11 +131,12 @@ def sweep(
             memberships=memberships,
             own=own,
         )
+    asked = msgspec.structs.replace(asked, objective_lag_ms=objective_lag_ms)
     sweeping = partial(
         run_sweep,
-        msgspec.structs.replace(asked, objective_lag_ms=objective_lag_ms),
+        asked,
         out,
-        unasked={} if named else left_out(),
+        unasked={} if named else left_out(asked),
         master=master,
         within_s=parse_length("--within", within) / 1_000 if within else math.inf,
     )
@@ -232,6 +233,9 @@ def print_answer(answer: "Answer", console: "PrintableConsole") -> None:
 
     for sentence in answer.sentences:
         console.print(sentence, highlight=False, soft_wrap=True)
+    if not answer.points:
+        console.print()
+        return
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     printed = [each for each in FIGURES if each.column not in ("delay_p50_s", "delay_p95_s")]
     for title in ("", *(figure.title for figure in printed)):

@@ -1,6 +1,7 @@
 """What keeping a lag objective costs: the figures of a run, and the answer of a sweep."""
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,38 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
+from coordinator_sim.cli.console import PrintableConsole
+from coordinator_sim.cli.sweep import print_answer
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.sim.scenario import scenario_to_json
+from coordinator_sim.sim.scenario import (
+    ConsumerGroupSpec,
+    ConsumerSpec,
+    GroupSpec,
+    Scenario,
+    ShareGroupSpec,
+    TopicSpec,
+    scenario_to_json,
+)
 from coordinator_sim.trace.events import Event, OffsetEntry, TraceEvent
 from coordinator_sim_reports.objective import FIGURES, KEPT_PERCENT, Answer, answers_of, lag_costs
+from coordinator_sim_reports.sweep_page import Scope, render_sweep
 from coordinator_sim_reports.trials import LAG_NAME, Asked, simulate_trial, trials
 from coordinator_sim_scenarios.catalog import scenario_named
 from tests.command_line import run_here
 
 THRASH = msgspec.structs.replace(scenario_named("keda-thrash"), name="mine", duration_ms=150_000)
+SMALL = Scenario(
+    name="mine",
+    title="A topic of one partition",
+    story="",
+    duration_ms=40_000,
+    topics=(TopicSpec(name="t", partitions=1),),
+    groups=(
+        ConsumerGroupSpec(group_id="g", topics=("t",), members=(ConsumerSpec(name="reader"),)),
+    ),
+)
+LATE = ConsumerSpec(name="late", start_ms=None)
+LATE_OF_ITS_OWN = msgspec.structs.replace(LATE, topics=("u",))
 ASKED = Asked(
     names=("mine",),
     written={"mine": THRASH},
@@ -76,9 +100,35 @@ def test_what_an_autoscaler_changes_is_counted() -> None:
             for after in "2412"
         ),
     ]
-    costs = lag_costs(events, 40_000_000)
+    costs = lag_costs(events, SMALL)
     assert (costs["scale_changes"], costs["above_s"], costs["above_percent"]) == (2, 4.0, 8.0)
-    assert lag_costs(events[1:], 0) == {}
+    assert lag_costs(events[1:], SMALL) == {}
+
+
+@pytest.mark.parametrize(
+    ("records_per_s", "other"),
+    [
+        (100, ConsumerGroupSpec(group_id="h", topics=("u",), members=(LATE,))),
+        (100, ConsumerGroupSpec(group_id="h", topics=(), pattern="[u-z]", members=(LATE,))),
+        (100, ConsumerGroupSpec(group_id="h", topics=("t",), members=(LATE_OF_ITS_OWN,))),
+        (100, ShareGroupSpec(group_id="h", topics=("u",), members=())),
+        (0, ConsumerGroupSpec(group_id="h", topics=("u",), members=(LATE,))),
+    ],
+    ids=["topics", "pattern", "own topics", "share", "no records"],
+)
+def test_a_group_that_never_reads_leaves_no_figures(
+    tmp_path: Path, records_per_s: int, other: GroupSpec
+) -> None:
+    """Its lag is unknown, and the lag of the group that reads must not stand for both."""
+    idle = TopicSpec(name="u", partitions=2, records_per_s=records_per_s)
+    world = msgspec.structs.replace(
+        SMALL, topics=(*SMALL.topics, idle), groups=(*SMALL.groups, other)
+    )
+    asked = msgspec.structs.replace(ASKED, written={"mine": world})
+    finished = simulate_trial(trials(asked)[0], str(tmp_path), asked)
+    found = json.loads((Path(finished.path) / LAG_NAME).read_bytes())
+    assert bool(found) == (records_per_s == 0)
+    assert not found or found["above_percent"] == 0
 
 
 def test_nothing_can_lag_where_nothing_arrives() -> None:
@@ -143,8 +193,43 @@ def test_the_answer_says_that_no_point_keeps_the_objective_and_what_is_unknown()
     closest, unknown, _, _, silent = answer.sentences
     assert "no. 2 (lag=2) comes closest to the lag objective, which no point keeps" in closest
     assert unknown == "One world does not show how far worlds differ: draw more seeds."
-    assert silent == "Without a record processed in some world: range dynamic lag=3."
+    assert silent.startswith("Without figures, as in some world nobody ever reads some partition")
+    assert silent.endswith("subscribes to: range dynamic lag=3.")
     assert (answer.keeping, len(answer.points)) == ([], 2)
+
+
+def test_where_no_point_has_figures_the_answer_says_so() -> None:
+    """The page and the terminal have the sentence, and neither a chart nor a table."""
+    answer = answer_of(costs_of("lag=1", (2, None)), costs_of("lag=2", (4, 8), (0, None)))
+    (silent,) = answer.sentences
+    assert silent.startswith("mine: Without figures, as")
+    assert silent.endswith(": range dynamic lag=1; range dynamic lag=2.")
+    page = render_sweep(
+        Scope(runs=3, seeds=2, left_out={}),
+        choices=[],
+        by_scenario=[],
+        candidates=[],
+        answers=[answer],
+    )
+    assert "<h1>What keeping the lag costs</h1>" in page
+    assert silent in page
+    assert "circle a candidate" not in page
+    assert 'class="sortable points"' not in page
+    printed = StringIO()
+    print_answer(answer, PrintableConsole(file=printed, width=80))
+    assert printed.getvalue().strip() == silent
+
+
+def test_a_processing_time_keeps_its_unit() -> None:
+    """Points share whole parts of their names: a time with its unit, a setting with its value."""
+    rows = [
+        row | {"processing_ms": time_ms}
+        for time_ms in (500, 1_000)
+        for row in costs_of("a=x, ms lag=1", (time_ms, 0))
+    ]
+    (answer,) = answers_of(rows, 20_000)
+    assert list(answer.names.values()) == ["500 ms", "1000 ms"]
+    assert answer.sentences[-1].endswith(", all with range dynamic a=x, ms lag=1.")
 
 
 _WORLDS = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 4)), min_size=2, max_size=2)

@@ -204,5 +204,10 @@ def test_processing_times_are_compared_alone() -> None:
 
 def test_what_a_sweep_leaves_out_is_named_with_the_reason() -> None:
     """A story that hangs on single responses means nothing in a drawn world."""
-    assert "single responses" in left_out()["slow-leader"]
-    assert "member-crash" not in left_out()
+    assert "single responses" in left_out(Asked())["slow-leader"]
+    assert "member-crash" not in left_out(Asked())
+    asked = Asked(settings=({"keda.lagThreshold": "5"},), objective_lag_ms=1_000)
+    compared, every = ({trial.scenario for trial in trials(each)} for each in (asked, Asked()))
+    assert compared
+    assert left_out(asked).keys() - left_out(Asked()).keys() == every - compared
+    assert "objective_lag_ms=0" in left_out(Asked(objective_lag_ms=0))["member-crash"]
