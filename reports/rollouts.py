@@ -125,7 +125,9 @@ def compare_rollouts(
         for plan in asked.plans
     }
     if len(written) < len(asked.plans):
-        raise ConfigError("a plan is there twice: name each batch and pause once")
+        raise ConfigError(
+            "a plan is there twice: name each batch and pause, or each --workload, once"
+        )
     sweep = Asked(names=tuple(written), written=written, seeds=asked.seeds)
     sweep = _with_own_choices(sweep, group, asked.memberships)
     files = _write_plans(sweep, out / PLANS_DIR)

@@ -28,6 +28,7 @@ KINDS: Final = (
     *("Deployment", "StatefulSet", "HorizontalPodAutoscaler"),
     *("ScaledObject", "KafkaConnect", "KafkaConnector"),
 )
+_OF_CLIENTS: Final = ("Deployment", "StatefulSet", "KafkaConnect")
 _OF_CONSUMERS: Final = (*SETTINGS[Scope.CONSUMER], STRATEGY, "group.id", "group.instance.id")
 _OF_WORKERS: Final = (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL, "group.id")
 _SLEEP: Final = re.compile(r"\bsleep (\d+)\b")
@@ -80,6 +81,13 @@ class Fields:
         if found:
             self.read.remove(self._path + path)
         return [Fields(self.where, one, f"{self._path}{path}.", self.read) for one in found]
+
+    def has(self, path: str) -> bool:
+        """Return whether there is a part at a path, of which the fields are still to be read."""
+        found: dict[str, Any] = self.get(path, dict[str, Any], {})
+        if found:
+            self.read.remove(self._path + path)
+        return bool(found)
 
     def unread(self, node: object = None, path: str = "") -> Iterator[str]:
         """Yield the paths that were not looked up."""
@@ -139,8 +147,9 @@ class Manifests:
         where = f"{self._file}: {kind} {name}"
         if (kind, name) in self._specs:
             raise DataError(f"{where} is there twice; leave one out")
-        labels: dict[str, str] = document.get("metadata.labels", dict[str, str], {})
-        self._clusters[name] = labels.get("strimzi.io/cluster", "")
+        if kind == "KafkaConnector":
+            labels: dict[str, str] = document.get("metadata.labels", dict[str, str], {})
+            self._clusters[name] = labels.get("strimzi.io/cluster", "")
         self._specs[kind, name] = Fields(where, document.get("spec", dict[str, Any], {}))
 
     def workloads(self) -> list[DeployedGroup]:
@@ -152,29 +161,35 @@ class Manifests:
         Raises:
             DataError: a field is wrong, or there is no such workload.
         """
-        found = [
-            self._connect(name, spec) if kind == "KafkaConnect" else self._pods(kind, name, spec)
+        found = {
+            (kind, name): self._connect(name, spec)
+            if kind == "KafkaConnect"
+            else self._pods(kind, name, spec)
             for (kind, name), spec in self._specs.items()
-            if kind in {"KafkaConnect", "Deployment", "StatefulSet"}
-        ]
+            if kind in _OF_CLIENTS
+        }
         if len(found) > 1:
-            found = [each for each in found if each.spec.group_id]
+            found = {key: each for key, each in found.items() if each.spec.group_id}
         if not found:
             raise DataError(
                 f"{self._file}: no Deployment, StatefulSet or KafkaConnect of a Kafka client; of "
                 "several those count that have a kafka trigger, or a variable like KAFKA_GROUP_ID"
             )
         for (kind, name), spec in self._specs.items():
+            if kind in _OF_CLIENTS and (kind, name) not in found:
+                self.read.pop(f"{kind} {name}", None)
+                self.ignored[f"{kind} {name}"] = {"(no group id)": None}
+                continue
             for path in spec.read:
                 if path != "config" and ".env." not in path:
                     self._tell(f"{kind} {name}", path, is_read=True)
             for path in spec.unread():
                 self._tell(f"{kind} {name}", path, is_read=False)
-        return found
+        return list(found.values())
 
     def _pods(self, kind: str, name: str, spec: Fields) -> DeployedGroup:
         containers = spec.each(f"{_POD}.containers")
-        variables = dict(_variable(each) for one in containers for each in one.each("env"))
+        variables = self._variables(f"{kind} {name}", containers)
         given = settings_of({_spring(name): text for name, text in variables.items()})
         settings = {key: text for key, text in given.settings.items() if key in _OF_CONSUMERS}
         settings.pop("enable.auto.commit", None)
@@ -188,7 +203,7 @@ class Manifests:
         if STRATEGY in settings:
             settings[STRATEGY] = ",".join(map(_assignor, settings[STRATEGY].split(",")))
         sleep_ms = 1_000 * max(map(_pre_stop_s, containers), default=0)
-        probed = [each for each in containers if each.get("readinessProbe", dict[str, Any], {})]
+        probed = [each for each in containers if each.has("readinessProbe")]
         strategy, surge = "strategy.type", "strategy.rollingUpdate"
         workload = WorkloadSpec(
             name=name,
@@ -212,6 +227,18 @@ class Manifests:
             topics=tuple(dict.fromkeys(topic for each in named for topic in each if topic)),
             settings=settings,
         )
+
+    def _variables(self, where: str, containers: list[Fields]) -> dict[str, str]:
+        """The variables with their values, or with the fields that they come from."""
+        found: dict[str, str] = {}
+        for env in (each for one in containers for each in one.each("env")):
+            source: str | None = env.get("valueFrom.fieldRef.fieldPath", str, None)
+            name, value = env.get("name", str, ""), env.get("value", str, source)
+            if value is None:
+                self._tell(where, f"{name} (value not in the manifest)", is_read=False)
+            else:
+                found[name] = value
+        return found
 
     def _autoscaler(
         self, kind: str, name: str, variables: Mapping[str, str], containers: list[Fields]
@@ -283,7 +310,13 @@ def _keda(spec: Fields, variables: Mapping[str, str]) -> ScaledObject | None:
 def _hpa(spec: Fields, containers: list[Fields]) -> CpuTarget | None:
     for metric in spec.each("metrics"):
         if metric.get("resource.name", str, "") == "cpu":
-            utilization = metric.get("resource.target.averageUtilization", int, 0)
+            target = "resource.target.averageUtilization"
+            utilization: int | None = metric.get(target, int, None)
+            if utilization is None:
+                raise DataError(
+                    f"{spec.where}: metrics.{target} is missing: of cpu only a utilization is "
+                    "simulated; give one, or leave the HorizontalPodAutoscaler out"
+                )
             requests = [each.get("resources.requests.cpu", str, "0") for each in containers]
             milli = sum(_milli(each, text) for each, text in zip(containers, requests, strict=True))
             return CpuTarget(
@@ -302,7 +335,7 @@ def _milli(container: Fields, quantity: str) -> int:
     """Return thousandths of a CPU."""
     try:
         return int(quantity[:-1]) if quantity.endswith("m") else round(float(quantity) * 1_000)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise DataError(f"{container.where}: cpu {quantity!r}: wants 500m, or 0.5") from None
 
 
@@ -328,12 +361,6 @@ def _probed_ms(container: Fields, delay_s: int = 0) -> int:
     delay_s = container.get("readinessProbe.initialDelaySeconds", int, delay_s)
     further = container.get("readinessProbe.successThreshold", int, 1) - 1
     return 1_000 * period_s * (max(-(-delay_s // period_s), 1) + further)
-
-
-def _variable(env: Fields) -> tuple[str, str]:
-    """Return a variable with its value, or with the field that it comes from."""
-    source = env.get("valueFrom.fieldRef.fieldPath", str, "")
-    return env.get("name", str, ""), env.get("value", str, source)
 
 
 def _spring(variable: str) -> str:

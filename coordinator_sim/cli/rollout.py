@@ -54,7 +54,8 @@ WorkloadOption = Annotated[
     ),
 ]
 DownOption = Annotated[
-    str, typer.Option(help="Time without a process at each restart.", metavar="LENGTH")
+    str,
+    typer.Option(help="Time without a process at each restart; 8s by default.", metavar="LENGTH"),
 ]
 OutOption = Annotated[
     Path,
@@ -73,11 +74,11 @@ def rollout(
     batch: BatchOption = "",
     pause: PauseOption = "",
     order: Annotated[
-        str, typer.Option(help="listed, reversed, or both.", metavar="ORDER,...")
-    ] = "listed",
+        str, typer.Option(help="listed (the default), reversed, or both.", metavar="ORDER,...")
+    ] = "",
     workload: WorkloadOption = None,
     membership: MembershipOption = "",
-    down: DownOption = "8s",
+    down: DownOption = "",
     seeds: SeedsOption = 3,
     out: OutOption = Path("out/rollout"),
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[2]",
@@ -106,11 +107,11 @@ def rollout(
     plans: tuple[Plan, ...]
     pods = workload_to_deploy(found, deployed)
     if pods is None and not workload:
-        plans = plans_of(batch, pause, order, len(members_of(deployed)))
-    elif pods is None or batch or pause:
+        plans = plans_of(batch, pause, order or ORDERS[0], len(members_of(deployed)))
+    elif pods is None or batch or pause or order or down:
         raise ConfigError(
-            "--workload is for a group whose members are pods, --batch and --pause are for one "
-            "whose members are not: leave it out"
+            "--workload is for a group whose members are pods, --batch, --pause, --order and "
+            "--down are for one whose members are not: leave it out"
         )
     else:
         plans = workload_plans(workload or USUAL[pods.kind])
@@ -118,7 +119,7 @@ def rollout(
         scenario=found,
         group_id=deployed.group_id,
         plans=plans,
-        down_ms=parse_length("--down", down),
+        down_ms=parse_length("--down", down or "8s"),
         memberships=_words("--membership", membership, MEMBERSHIPS),
         seeds=tuple(range(seeds)),
     )

@@ -67,10 +67,14 @@ DeploysOption = Annotated[
 ]
 ForOption = Annotated[str, typer.Option("--for", help="Virtual time of the run.", metavar="LENGTH")]
 PaceOption = Annotated[
-    str, typer.Option(help="From one restart of a deploy to the next.", metavar="LENGTH")
+    str,
+    typer.Option(
+        help="From one restart of a deploy to the next; 30s by default.", metavar="LENGTH"
+    ),
 ]
 DownOption = Annotated[
-    str, typer.Option(help="Time without a process at each restart.", metavar="LENGTH")
+    str,
+    typer.Option(help="Time without a process at each restart; 8s by default.", metavar="LENGTH"),
 ]
 AssignorOption = Annotated[
     str, typer.Option(help="Assignors in order of preference.", metavar="NAME,...")
@@ -123,8 +127,8 @@ def shape(
     consumers: Annotated[int | None, typer.Option(help="Members of the group.")] = None,
     deploys: DeploysOption = "",
     for_: ForOption = "",
-    pace: PaceOption = "30s",
-    down: DownOption = "8s",
+    pace: PaceOption = "",
+    down: DownOption = "",
     crashes: Annotated[int, typer.Option(help="Members that are killed, over the run.")] = 0,
     assignor: AssignorOption = "",
     membership: MembershipOption = "",
@@ -163,16 +167,16 @@ def shape(
         assignors=assignor,
         membership=membership,
         deploys=deploys,
-        pace=pace,
-        down=down,
+        pace=pace or "30s",
+        down=down or "8s",
         crashes=crashes,
         for_=for_,
         records_per_s=records_per_s,
     )
-    if out is not None and out.suffix != ".json":
-        raise ConfigError(f"--out {out}: a scenario's file ends in .json; rename it")
+    _check_file(out)
     if manifest is not None:
-        _check_alone(like, bootstrap, group, consumers, crashes, membership)
+        _check_alone(like, bootstrap, group, consumers, crashes, membership, pace, down)
+        _check_work(per_record, processing + processing_ms)
         scenario = _deployed(manifest, topics, partitions, per_record, asked, err=out is None)
     else:
         seen = _seen(like, bootstrap, group, per_record)
@@ -199,12 +203,24 @@ def _variety(processing: str, processing_ms: str, calm: str) -> "Variety":
     return msgspec.structs.replace(variety, calm_ms=calm_ms)
 
 
+def _check_file(out: Path | None) -> None:
+    if out is not None and out.suffix != ".json":
+        raise ConfigError(f"--out {out}: a scenario's file ends in .json; rename it")
+
+
 def _check_alone(*others: object) -> None:
     """Refuse options that say what manifests say."""
     if any(others):
         raise ConfigError(
             "--manifest says who the members are: leave out --like, --bootstrap, --group, "
-            "--consumers, --crashes and --membership"
+            "--consumers, --crashes, --membership, --pace and --down"
+        )
+
+
+def _check_work(per_record: str, drawn: str) -> None:
+    if per_record and drawn:
+        raise ConfigError(
+            f"--per-record {per_record}: excludes --processing and --processing-ms; leave one out"
         )
 
 

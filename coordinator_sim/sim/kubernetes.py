@@ -19,9 +19,9 @@ from typing import Final
 from simpy.events import Event, ProcessGenerator
 
 from coordinator_sim.sim.members import Member
-from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, fenceposts, pods_of
+from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, fenceposts, is_static, pods_of
 from coordinator_sim.sim.scenario.quantiles import drawn
-from coordinator_sim.sim.scenario.world import ConsumerSpec, GroupSpec, members_of
+from coordinator_sim.sim.scenario.world import GroupSpec
 from coordinator_sim.sim.world import US_PER_MS, World
 
 _US_PER_S: Final = 1_000_000
@@ -103,11 +103,7 @@ class Workload:
         self.replicas = spec.replicas
         """`spec.replicas` now."""
         self._members = {name: members[name] for name in pods_of(spec, group)}
-        is_static = any(
-            isinstance(each, ConsumerSpec) and each.instance_id is not None
-            for each in members_of(group)
-        )
-        self._has_new_names = is_static and spec.kind == "Deployment"
+        self._has_new_names = is_static(group) and spec.kind == "Deployment"
         self._revision = 1
         self._settings: dict[str, str] = {}
         self._pods: dict[str, Pod] = {}

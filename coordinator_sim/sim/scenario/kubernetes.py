@@ -16,11 +16,14 @@ from coordinator_sim.sim.scenario.quantiles import check_table
 from coordinator_sim.sim.scenario.world import (
     ConnectGroupSpec,
     ConsumerGroupSpec,
+    ConsumerSpec,
     GroupSpec,
     members_of,
 )
 
 _DAY_MS: Final = 86_400_000
+_MAX_PODS: Final = 10_000
+"""Pods of one workload, and as many of maxSurge: what `shape --consumers` takes."""
 _COUNT: Final = re.compile(r"(?:[0-9]{1,6}|[0-9]{1,3}%)")
 STARTUP_MS: Final = (3_000, 5_000, 6_000, 8_000, 10_000, 15_000, 40_000)
 """From a pod's creation to its consumer's start. Assumption: scheduling takes a second, a JVM with
@@ -65,6 +68,7 @@ class WorkloadSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     A pod runs one member of the group, `<name>-0` and so on, which must have no `start_ms`. There
     are as many pods at most as members, those that end included; a further pod stays pending.
+    A Deployment of static members needs as many members more as it may have replicas.
 
     Args:
         name: Name of the workload, unique in the scenario.
@@ -103,6 +107,12 @@ class WorkloadSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return scaler.limits()
         return None if scaler is None else scaler.limits
 
+    @property
+    def most(self) -> int:
+        """The most replicas that the workload or its autoscaler may have."""
+        limits = self.limits()
+        return max(self.replicas, limits.max_replicas if limits else 0)
+
 
 def fenceposts(spec: WorkloadSpec, replicas: int) -> tuple[int, int]:
     """Return how many pods may be more, and how many unavailable, in a rolling update.
@@ -121,17 +131,27 @@ def _counted(text: str, replicas: int, *, rounds_up: bool) -> int:
 
 
 def check_rolling(spec: WorkloadSpec) -> None:
-    """Refuse a rolling update without numbers.
+    """Refuse counts of pods that are none, or more than a run can have.
 
     Raises:
-        ScenarioError: `max_surge` or `max_unavailable` is no number, and no percentage.
+        ScenarioError: a count is outside its bounds, or `max_surge` or `max_unavailable` is no
+            number, and no percentage.
     """
+    where = f"workload {spec.name!r}"
+    for name, count in (("replicas", spec.replicas), ("the autoscaler's maximum", spec.most)):
+        if not 0 <= count <= _MAX_PODS:
+            raise ScenarioError(f"{name} of {where}={count}: must be from 0 to {_MAX_PODS}")
     for name in ("max_surge", "max_unavailable"):
         text = getattr(spec, name)
         if not _COUNT.fullmatch(text):
             raise ScenarioError(
-                f"{name} of workload {spec.name!r}={text!r}: must be a number, or percent as '25%'"
+                f"{name} of {where}={text!r}: must be a number, or percent as '25%'"
             )
+    surge = fenceposts(spec, spec.most)[0]
+    if surge > _MAX_PODS:
+        raise ScenarioError(
+            f"max_surge of {where}={spec.max_surge!r}: is {surge} pods; must be at most {_MAX_PODS}"
+        )
 
 
 def pods_of(spec: WorkloadSpec, group: GroupSpec | None) -> list[str]:
@@ -141,6 +161,25 @@ def pods_of(spec: WorkloadSpec, group: GroupSpec | None) -> list[str]:
     while f"{spec.name}-{len(names)}" in members:
         names.append(f"{spec.name}-{len(names)}")
     return names
+
+
+def pods_needed(spec: WorkloadSpec, *, static: bool) -> int:
+    """Return how many members a workload needs at least.
+
+    A pod of a Deployment never comes back under its name, which is the id of a static member: as
+    many may still end as there are replicas.
+    """
+    if spec.kind != "Deployment":
+        return spec.most
+    return (1 + static) * spec.most + fenceposts(spec, spec.most)[0]
+
+
+def is_static(group: GroupSpec) -> bool:
+    """Return whether some member has a `group.instance.id`."""
+    return any(
+        isinstance(each, ConsumerSpec) and each.instance_id is not None
+        for each in members_of(group)
+    )
 
 
 def with_autoscaler_settings(
@@ -230,14 +269,15 @@ def _check_times(where: str, spec: WorkloadSpec) -> None:
 
 def _check_counts(where: str, spec: WorkloadSpec, group: GroupSpec) -> None:
     check_rolling(spec)
-    limits = spec.limits()
-    most = max(spec.replicas, limits.max_replicas if limits else 0)
-    surge = fenceposts(spec, most)[0] if spec.kind == "Deployment" else 0
-    pods = pods_of(spec, group)
-    if not 0 <= spec.replicas <= len(pods) or most + surge > len(pods):
+    pods, needed = pods_of(spec, group), pods_needed(spec, static=is_static(group))
+    if needed > len(pods):
+        surge = fenceposts(spec, spec.most)[0] if spec.kind == "Deployment" else 0
+        ending = needed - spec.most - surge
+        ends = f", and {ending} static members that end," if ending else ""
         raise ScenarioError(
-            f"{where}: {most} replicas and {surge} of maxSurge need the members {spec.name}-0 to "
-            f"{spec.name}-{most + surge - 1}; group {spec.group_id!r} has {len(pods)} of them"
+            f"{where}: {spec.most} replicas and {surge} of maxSurge{ends} need the members "
+            f"{spec.name}-0 to {spec.name}-{needed - 1}; group {spec.group_id!r} has {len(pods)} "
+            "of them"
         )
     for member in members_of(group):
         if member.name in pods and member.start_ms is not None:

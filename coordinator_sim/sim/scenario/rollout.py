@@ -1,6 +1,6 @@
 """Deploys to choose from: one group restarted, in batches or by Kubernetes, in a quiet world."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -9,7 +9,12 @@ from msgspec import Struct
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.checks import MAX_TIME_MS, within
 from coordinator_sim.sim.scenario.happenings import RestartMember, RollOut
-from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, fenceposts
+from coordinator_sim.sim.scenario.kubernetes import (
+    WorkloadSpec,
+    check_rolling,
+    fenceposts,
+    pods_of,
+)
 from coordinator_sim.sim.scenario.scenario import Scenario
 from coordinator_sim.sim.scenario.settings import int_setting
 from coordinator_sim.sim.scenario.topology import SETTLE_MS, DeployedGroup
@@ -78,6 +83,12 @@ FIELDS: Final = {
     "terminationGracePeriodSeconds": "termination_grace_period_s",
 }
 """What a plan may change of a workload: Kubernetes' names and ours."""
+_ROLLING: Final = ("maxSurge", "maxUnavailable")
+_OF_KIND: Final = {
+    **dict.fromkeys(("strategy", *_ROLLING), "Deployment"),
+    "podManagementPolicy": "StatefulSet",
+}
+"""Fields that only one kind of workload has."""
 
 
 class WorkloadPlan(Struct, frozen=True, kw_only=True):
@@ -100,26 +111,46 @@ class WorkloadPlan(Struct, frozen=True, kw_only=True):
         return 0
 
     def changed(self, spec: WorkloadSpec) -> WorkloadSpec:
-        """Return the workload as planned, without its autoscaler.
+        """Return the workload as planned, with its autoscaler's least replicas in its place.
 
         Raises:
-            ConfigError: a value is none of the field's.
+            ConfigError: a value is none of the field's, a field changes nothing, or no pod runs.
         """
         own = {FIELDS[name]: text for name, text in self.changes.items()}
-        fields = {**msgspec.to_builtins(spec), **own, "autoscaler": None}
+        limits = spec.limits()
+        replicas = max(spec.replicas, limits.min_replicas if limits else 0)
+        fields = {**msgspec.to_builtins(spec), **own, "autoscaler": None, "replicas": replicas}
         try:
-            return msgspec.convert(fields, WorkloadSpec, strict=False)
+            planned = msgspec.convert(fields, WorkloadSpec, strict=False)
         except msgspec.ValidationError as error:
             raise ConfigError(f"plan {self.name}: {error}") from None
+        for name in self.changes:
+            if _OF_KIND.get(name, planned.kind) != planned.kind:
+                raise ConfigError(f"plan {self.name}: a {planned.kind} has no {name}; leave it out")
+            if name in _ROLLING and planned.strategy == "Recreate":
+                raise ConfigError(f"plan {self.name}: Recreate has no {name}; leave one out")
+        if not replicas:
+            raise ConfigError(f"replicas of workload {spec.name!r}=0: must be 1 at least to deploy")
+        return planned
 
 
 Plan = RolloutPlan | WorkloadPlan
 
 
 def workload_to_deploy(scenario: Scenario, group: GroupSpec) -> WorkloadSpec | None:
-    """Return the workload whose pods are a group's members, if there is one."""
-    found = (spec for spec in scenario.kubernetes if spec.group_id == group.group_id)
-    return next(found, None)
+    """Return the workload whose pods are a group's members, if there is one.
+
+    Raises:
+        ConfigError: there are several.
+    """
+    found = [spec for spec in scenario.kubernetes if spec.group_id == group.group_id]
+    if len(found) > 1:
+        names = ", ".join(spec.name for spec in found)
+        raise ConfigError(
+            f"group {group.group_id!r} has the workloads {names}: a rollout is of one; "
+            "leave the others out"
+        )
+    return found[0] if found else None
 
 
 def group_to_deploy(scenario: Scenario, group_id: str = "") -> GroupSpec:
@@ -168,7 +199,7 @@ def rolled_out(scenario: Scenario, group_id: str, plan: Plan, down_ms: int) -> S
         name=plan.name,
         title=f"{group.group_id}: {plan.name}",
         story=f"All {len(members)} members are restarted, {plan.batch} at once.",
-        groups=(_from_the_start(group),),
+        groups=(with_members(group, _started(members_of(group))),),
         happenings=plan.restarts(members, first_at_ms=SETTLE_MS, down_ms=down_ms),
         tasks=(),
         workloads=(),
@@ -178,16 +209,20 @@ def rolled_out(scenario: Scenario, group_id: str, plan: Plan, down_ms: int) -> S
 
 
 def _rolled_out_by_kubernetes(scenario: Scenario, group: GroupSpec, plan: WorkloadPlan) -> Scenario:
-    """Return the world of one workload; the group has as many members as the plan needs pods."""
+    """Return the world of one workload; the group has as many pods as the plan needs.
+
+    Members that are no pods stay, and run from the start.
+    """
     own = workload_to_deploy(scenario, group)
     if own is None:
         raise ConfigError(f"group {group.group_id!r} has no workload of Kubernetes to roll out")
     spec = plan.changed(own)
+    check_rolling(spec)
     known = {member.name: member for member in members_of(group)}
     first = known.get(f"{spec.name}-0", members_of(group)[0])
-    pods = [
-        known.get(name) or _named(first, name) for name in DeployedGroup(spec=spec).member_names()
-    ]
+    names = DeployedGroup(spec=spec).member_names()
+    pods = [known.get(name) or _named(first, name) for name in names]
+    others = [known[name] for name in known if name not in {*pods_of(own, group), *names}]
     up_ms = spec.startup_ms[-1] + spec.readiness_ms + spec.min_ready_s * 1_000
     steps, is_rolling = spec.replicas, spec.kind == "Deployment"
     if is_rolling:
@@ -200,7 +235,7 @@ def _rolled_out_by_kubernetes(scenario: Scenario, group: GroupSpec, plan: Worklo
         name=plan.name,
         title=f"{group.group_id}: {plan.name}",
         story=f"Kubernetes replaces the {spec.replicas} pods of {spec.name}.",
-        groups=(with_members(group, pods),),
+        groups=(with_members(group, [*pods, *_started(others)]),),
         happenings=(RollOut(at_ms=SETTLE_MS + starts_ms, workload=spec.name),),
         tasks=(),
         workloads=(),
@@ -215,11 +250,9 @@ def _named(member: MemberSpec, name: str) -> MemberSpec:
     return msgspec.structs.replace(member, **fields)
 
 
-def _from_the_start(group: GroupSpec) -> GroupSpec:
-    """The group with every member started when the run begins, if its own start was later."""
-    return with_members(
-        group, [msgspec.structs.replace(each, start_ms=0) for each in members_of(group)]
-    )
+def _started(members: Iterable[MemberSpec]) -> list[MemberSpec]:
+    """The members, started when the run begins, if their own start was later."""
+    return [msgspec.structs.replace(each, start_ms=0) for each in members]
 
 
 def _longest_wait_ms(group: GroupSpec) -> int:

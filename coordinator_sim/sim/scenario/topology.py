@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.checks import MAX_PARTITIONS
 from coordinator_sim.sim.scenario.happenings import RestartMember, RollOut, rolling_bounce
-from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, check_rolling, fenceposts
+from coordinator_sim.sim.scenario.kubernetes import WorkloadSpec, check_rolling, pods_needed
 from coordinator_sim.sim.scenario.scenario import Scenario
 from coordinator_sim.sim.scenario.variety import Variety
 from coordinator_sim.sim.scenario.work import ProcessingLaw
@@ -155,15 +155,12 @@ class DeployedGroup(Struct, frozen=True, kw_only=True):
     @property
     def most(self) -> int:
         """The most replicas that the workload or its autoscaler may have, at least 1."""
-        limits = self.spec.limits()
-        return max(self.spec.replicas, limits.max_replicas if limits else 1, 1)
+        return max(self.spec.most, 1)
 
     def member_names(self) -> list[str]:
         """Return a name for each pod, those that end in a rolling update included."""
-        count = self.most
-        if self.spec.kind == "Deployment":
-            count += self.most + fenceposts(self.spec, self.most)[0]
-        return [f"{self.spec.name}-{each}" for each in range(count)]
+        some = replace(self.spec, replicas=max(self.spec.replicas, 1))
+        return [f"{some.name}-{each}" for each in range(pods_needed(some, static=True))]
 
 
 def deployed(

@@ -3,13 +3,14 @@
 Also the worlds of a scenario with a variety: one `realised` world for each seed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from coordinator_sim.sim.scenario import world
 from coordinator_sim.sim.scenario.choices import Choices
 from coordinator_sim.sim.scenario.happenings import AddConnector, Happening, RestartMember
+from coordinator_sim.sim.scenario.kubernetes import pods_needed
 from coordinator_sim.sim.scenario.quantiles import drawn
 from coordinator_sim.sim.scenario.scenario import Scenario
 from coordinator_sim.sim.scenario.variety import Variety
@@ -52,7 +53,10 @@ def _task_counts(scenario: Scenario, group: world.ConnectGroupSpec) -> dict[str,
 
 
 def with_membership(scenario: Scenario, *, static: bool) -> Scenario:
-    """Return the scenario with all consumers static, each under its name, or all dynamic."""
+    """Return the scenario with all consumers static, each under its name, or all dynamic.
+
+    A Deployment of static members gets the further members that it needs.
+    """
     groups = tuple(
         msgspec.structs.replace(
             group,
@@ -60,7 +64,7 @@ def with_membership(scenario: Scenario, *, static: bool) -> Scenario:
                 msgspec.structs.replace(
                     member, instance_id=(member.instance_id or member.name) if static else None
                 )
-                for member in group.members
+                for member in (*group.members, *(_missing_pods(scenario, group) if static else ()))
             ),
         )
         if isinstance(group, world.ConsumerGroupSpec)
@@ -68,6 +72,18 @@ def with_membership(scenario: Scenario, *, static: bool) -> Scenario:
         for group in scenario.groups
     )
     return msgspec.structs.replace(scenario, groups=groups)
+
+
+def _missing_pods(
+    scenario: Scenario, group: world.ConsumerGroupSpec
+) -> Iterator[world.ConsumerSpec]:
+    members = {member.name: member for member in group.members}
+    for spec in scenario.kubernetes:
+        count = pods_needed(spec, static=True) if spec.group_id == group.group_id else 0
+        for name in (f"{spec.name}-{each}" for each in range(count)):
+            if name not in members:
+                first = members[f"{spec.name}-0"]
+                yield msgspec.structs.replace(first, name=name, instance_id=None)
 
 
 def with_variety(scenario: Scenario, variety: Variety) -> Scenario:

@@ -158,12 +158,56 @@ def test_connect_of_strimzi_becomes_a_pod_set(tmp_path: Path) -> None:
     assert run_here("run", out, "--out", tmp_path / "trace").returncode == 0
 
 
-def test_options_that_a_manifest_excludes_are_refused(tmp_path: Path) -> None:
-    """The manifest says who the members are, and only it has a time for each record."""
-    done = run_here("shape", "--manifest", written(tmp_path, ORDERS), "--consumers", "3")
-    assert "--manifest says who the members are" in done.stderr
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        ("--consumers 3", "--manifest says who the members are"),
+        ("--pace 30s", "--manifest says who the members are"),
+        ("--down 8s", "--manifest says who the members are"),
+        ("--per-record 5ms --processing-ms 9", "--per-record 5ms: excludes --processing"),
+    ],
+)
+def test_options_that_a_manifest_excludes_are_refused(
+    tmp_path: Path, options: str, refusal: str
+) -> None:
+    """The manifest says who the members are, and how they are restarted."""
+    done = run_here("shape", "--manifest", written(tmp_path, ORDERS), *options.split())
+    assert refusal in done.stderr
+
+
+def test_only_a_manifest_has_a_time_for_each_record() -> None:
+    """Without one, processing times are drawn."""
     done = run_here("shape", "--topics", "a=2", "--consumers", "3", "--per-record", "5ms")
     assert "--per-record 5ms: is for --manifest" in done.stderr
+
+
+def test_connector_keeps_its_cluster_beside_another_kind_of_its_name(tmp_path: Path) -> None:
+    """The label of the connector counts, wherever the other stands."""
+    text = CONNECT + "---\n" + DEPLOYMENT.replace("name: a", "name: ledger") + "{}\n"
+    (connect,) = Manifests(written(tmp_path, text)).workloads()
+    assert connect.connectors == {"ledger": 6}
+
+
+def test_what_a_scenario_lacks_is_told_as_ignored(tmp_path: Path) -> None:
+    """A workload without a group, a variable without a value, what a probe asks."""
+    secret = {"name": "KAFKA_SESSION_TIMEOUT_MS", "valueFrom": {"secretKeyRef": {"name": "s"}}}
+    template = pods(
+        env=[secret, {"name": "KAFKA_GROUP_ID", "value": "g"}],
+        readinessProbe={"periodSeconds": 5, "failureThreshold": 3},
+    )
+    web = {**manifest("Deployment", {"replicas": 2}), "metadata": {"name": "web"}}
+    items = [manifest("Deployment", {"template": template}), web]
+    found = Manifests(written(tmp_path, json.dumps({"kind": "List", "items": items})))
+    (workload,) = found.workloads()
+    assert (workload.spec.group_id, workload.settings) == ("g", {})
+    assert found.ignored["Deployment web"] == {"(no group id)": None}
+    assert set(found.ignored["Deployment app"]) == {
+        "KAFKA_SESSION_TIMEOUT_MS (value not in the manifest)",
+        "containers.env.valueFrom.secretKeyRef.name",
+        "containers.readinessProbe.failureThreshold",
+    }
+    assert set(found.read) == {"Deployment app"}
+    assert "containers.readinessProbe.periodSeconds" in found.read["Deployment app"]
 
 
 def manifest(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -174,6 +218,17 @@ def manifest(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
 def pods(**container: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a container
     """Return a template with one container."""
     return {"spec": {"containers": [container]}}
+
+
+def scaled_on_cpu(cpu: str, target: dict[str, object]) -> str:
+    """Return a Deployment that requests so much, and its autoscaler."""
+    workload = {"template": pods(resources={"requests": {"cpu": cpu}})}
+    scaler = {
+        "scaleTargetRef": {"name": "app"},
+        "metrics": [{"resource": {"name": "cpu", "target": target}}],
+    }
+    items = [manifest("Deployment", workload), manifest("HorizontalPodAutoscaler", scaler)]
+    return json.dumps({"kind": "List", "items": items})
 
 
 def test_list_with_an_autoscaler_on_cpu_is_read(tmp_path: Path) -> None:
@@ -262,6 +317,22 @@ def test_probes_and_strategies_are_read_as_written(
         (
             DEPLOYMENT + "{strategy: {rollingUpdate: {maxSurge: b}}}",
             "max_surge of workload 'a'='b': must be a number",
+        ),
+        (
+            DEPLOYMENT + "{replicas: 100000000}",
+            "replicas of workload 'a'=100000000: must be from 0 to 10000",
+        ),
+        (
+            ORDERS.replace("maxReplicaCount: 12", "maxReplicaCount: 100000000"),
+            "the autoscaler's maximum of workload 'orders'=100000000: must be from 0 to 10000",
+        ),
+        (
+            scaled_on_cpu("inf", {"averageUtilization": 60}),
+            "Deployment app: cpu 'inf': wants 500m, or 0.5",
+        ),
+        (
+            scaled_on_cpu("1", {"averageValue": "500m"}),
+            "HorizontalPodAutoscaler app: metrics.resource.target.averageUtilization is missing",
         ),
         (ORDERS.replace("lagThreshold: 2000", "lagThreshold: -1"), "lagThreshold=-1"),
         (ORDERS + "---\n" + ORDERS, "Deployment orders is there twice"),

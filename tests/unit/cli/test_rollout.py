@@ -1,19 +1,28 @@
 """`rollout`: what the command line asks for."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from coordinator_sim.cli.rollout import plans_of, workload_plans
-from coordinator_sim.errors import ConfigError
+from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     ConsumerSpec,
+    CpuTarget,
+    Limits,
     RollOut,
     Scenario,
     TopicSpec,
     WorkloadSpec,
+    scenario_to_json,
 )
 from coordinator_sim.sim.scenario.rollout import rolled_out
+from coordinator_sim.sim.scenario.world import members_of, with_members
 from coordinator_sim.trace.events import Event
+from tests.command_line import run_here
 from tests.simulated import events_of, scenario_of
 from tests.unit.sim.test_kubernetes import told
 
@@ -106,6 +115,72 @@ def test_plans_of_workloads_have_kubernetes_names() -> None:
     assert names == ["as-written", "maxSurge-25pct-strategy-RollingUpdate"]
     with pytest.raises(ConfigError, match="--workload 'surge=1': wants FIELD=VALUE of kind, "):
         workload_plans(["surge=1"])
-    (plan,) = workload_plans(["strategy=Canary"])
-    with pytest.raises(ConfigError, match="plan strategy-Canary: Invalid enum value 'Canary'"):
-        rolled_out(deployed(), "app", plan, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "problem"),
+    [
+        ("strategy=Canary", {}, "plan strategy-Canary: Invalid enum value 'Canary'"),
+        ("maxSurge=abc", {}, "max_surge of workload 'app'='abc': must be a number"),
+        ("maxSurge=999999", {}, "max_surge .*'999999': is 999999 pods; must be at most 10000"),
+        ("strategy=Recreate,kind=StatefulSet", {}, "a StatefulSet has no strategy; leave it out"),
+        ("kind=StatefulSet,maxSurge=2", {}, "a StatefulSet has no maxSurge; leave it out"),
+        ("podManagementPolicy=Parallel", {}, "a Deployment has no podManagementPolicy"),
+        ("strategy=Recreate,maxSurge=2", {}, "Recreate has no maxSurge; leave one out"),
+        ("", {"replicas": 0}, "replicas of workload 'app'=0: must be 1 at least"),
+    ],
+)
+def test_plan_that_no_workload_can_have_is_refused(
+    text: str, fields: dict[str, Any], problem: str
+) -> None:
+    """The line names the field, the value and what would do."""
+    (plan,) = workload_plans([text])
+    world = deployed()
+    own = replace(world.kubernetes[0], **fields)
+    with pytest.raises((ConfigError, ScenarioError), match=problem):
+        rolled_out(replace(world, kubernetes=(own,)), "app", plan, 0)
+
+
+def test_autoscaled_pods_are_as_many_as_it_keeps_at_least() -> None:
+    """The autoscaler is left out of the deploy, but not what it had done before."""
+    world = deployed()
+    scaler = CpuTarget(limits=Limits(min_replicas=2, max_replicas=3))
+    own = replace(world.kubernetes[0], replicas=0, autoscaler=scaler)
+    made = rolled_out(replace(world, kubernetes=(own,)), "app", workload_plans([""])[0], 0)
+    assert [(spec.replicas, spec.autoscaler) for spec in made.kubernetes] == [(2, None)]
+
+
+def test_members_that_are_no_pods_stay_in_the_group() -> None:
+    """They run from the start; which of two workloads is meant would be a guess."""
+    world = deployed()
+    members = (*members_of(world.groups[0]), ConsumerSpec(name="batch", start_ms=9_000))
+    world = replace(world, groups=(with_members(world.groups[0], members),))
+    (plan,) = workload_plans([""])
+    made = members_of(rolled_out(world, "app", plan, 0).groups[0])
+    assert [each.name for each in made] == [*(f"app-{each}" for each in range(7)), "batch"]
+    assert [each.start_ms for each in made] == [None] * 7 + [0]
+
+    beside = (*members, ConsumerSpec(name="b-0", start_ms=None))
+    both = (*world.kubernetes, WorkloadSpec(name="b", group_id="app", max_surge="0"))
+    groups = (with_members(world.groups[0], beside),)
+    with pytest.raises(ConfigError, match="group 'app' has the workloads app, b: a rollout is of"):
+        rolled_out(replace(world, kubernetes=both, groups=groups), "app", plan, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("--order listed", "--batch, --pause, --order and --down are for one"),
+        ("--down 8s", "--batch, --pause, --order and --down are for one"),
+        ("--workload maxSurge=1 --workload maxSurge=1", "or each --workload, once"),
+    ],
+)
+def test_options_that_pods_do_not_have_are_refused(
+    tmp_path: Path, options: str, problem: str
+) -> None:
+    """As one line, before anything runs."""
+    file = tmp_path / "deployed.json"
+    file.write_bytes(scenario_to_json(deployed()))
+    done = run_here("rollout", file, *options.split(), "--out", tmp_path / "out")
+    assert problem in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -38,6 +38,7 @@ from coordinator_sim.sim.scenario import (
     scenario_to_json,
 )
 from coordinator_sim.sim.scenario.kubernetes import fenceposts
+from coordinator_sim.sim.scenario.variants import with_membership
 from coordinator_sim.trace.events import Event, TraceEvent
 from tests.simulated import events_of, scenario_of
 
@@ -371,7 +372,14 @@ def test_fenceposts_round_in_favour_of_availability(
     ("fields", "refusal"),
     [
         ({"replicas": 8}, "need the members app-0 to app-9; group 'app' has 8"),
+        ({"replicas": -3}, "replicas of workload 'app'=-3: must be from 0 to 10000"),
+        ({"replicas": 100_000_000}, "=100000000: must be from 0 to 10000"),
+        (
+            {"autoscaler": CpuTarget(limits=Limits(max_replicas=10**8))},
+            "the autoscaler's maximum .*=100000000:",
+        ),
         ({"max_surge": "a"}, "max_surge of workload 'app'='a'"),
+        ({"max_surge": "999999"}, "='999999': is 999999 pods; must be at most 10000"),
         ({"startup_ms": (5,)}, "startup_ms of workload 'app'"),
         ({"readiness_ms": -1}, "readiness_ms of workload 'app'=-1"),
         ({"autoscaler": keda(polling_interval_s=0)}, "polling_interval_s=0"),
@@ -381,6 +389,20 @@ def test_impossible_workload_is_refused(fields: dict[str, object], refusal: str)
     """Each refusal names the value and its bound."""
     with pytest.raises(ScenarioError, match=refusal):
         world_of(**fields)  # type: ignore[arg-type] # by name
+
+
+def test_static_pods_of_a_deployment_have_names_for_those_that_end() -> None:
+    """With fewer, a pod would come back as the static member that it was."""
+    scenario = world_of(replicas=3, max_surge="1", pods=6)
+    (group,) = scenario.groups
+    assert isinstance(group, ConsumerGroupSpec)
+    members = tuple(structs.replace(each, instance_id=each.name) for each in group.members)
+    with pytest.raises(ScenarioError, match="3 static members that end, need the members app-0 to"):
+        structs.replace(scenario, groups=(structs.replace(group, members=members),))
+    seventh = structs.replace(members[0], name="app-6", instance_id="app-6")
+    enough = structs.replace(group, members=(*members, seventh))
+    static = structs.replace(scenario, groups=(enough,))
+    assert with_membership(scenario, static=True) == static
 
 
 def test_pod_is_not_started_or_stopped_by_hand() -> None:
