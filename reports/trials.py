@@ -224,6 +224,8 @@ def _refusal(scenario: Scenario, asked: Asked) -> str | None:
     Its story must not depend on the protocol used or on exact times; its consumers must commit, and
     all its clients must support every choice, which librdkafka and franz-go do not.
     """
+    if not {ConsumerGroupSpec, ConnectGroupSpec} & set(map(type, scenario.groups)):
+        return "its groups have neither assignors nor protocols to choose from"
     for happening in scenario.happenings:
         if isinstance(happening, ResponseHappening):
             return "its story hangs on single responses, which a drawn world does not meet"

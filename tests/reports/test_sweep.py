@@ -18,6 +18,7 @@ from coordinator_sim.sim.scenario.variants import realised
 from coordinator_sim_reports.sweep import simulate_all
 from coordinator_sim_reports.sweep_page import MEASURES, Scope, in_short, render_sweep
 from coordinator_sim_reports.trials import COMPARED, Asked, Trial, left_out, trials
+from coordinator_sim_scenarios.catalog import all_scenarios
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -206,6 +207,10 @@ def test_what_a_sweep_leaves_out_is_named_with_the_reason() -> None:
     """A story that hangs on single responses means nothing in a drawn world."""
     assert "single responses" in left_out(Asked())["slow-leader"]
     assert "member-crash" not in left_out(Asked())
+    assert "neither assignors" in left_out(Asked())["share-poison"]
+    assert left_out(Asked()).keys() | {each.scenario for each in trials(Asked())} == {
+        *all_scenarios()
+    }
     asked = Asked(settings=({"keda.lagThreshold": "5"},), objective_lag_ms=1_000)
     compared, every = ({trial.scenario for trial in trials(each)} for each in (asked, Asked()))
     assert compared
