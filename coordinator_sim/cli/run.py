@@ -3,7 +3,7 @@
 import subprocess
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -30,7 +30,7 @@ from coordinator_sim.cli.simulation import (
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from coordinator_sim.sim.elision import Elided
     from coordinator_sim.sim.runner import RunResult
@@ -162,16 +162,8 @@ def run(
         return with_objective(with_bugs(simulation, bugs), objective_lag_ms)
 
     if len(kinds) > 1:
-        alone = {
-            "--log-dir": log_dir,
-            "--broker-log": broker_log,
-            "--request-log": request_log,
-            "--metrics": metrics,
-            "--verbose": verbose,
-        }
-        check_of_one_run(alone)
-        compared = {kind: simulation_of(kind) for kind in kinds}
-        run_kinds(compared, bugs, out, format_, is_json=json)
+        check_of_one_run(log_dir, broker_log, request_log, metrics, verbose)
+        run_kinds({kind: simulation_of(kind) for kind in kinds}, bugs, out, format_, is_json=json)
         return
     simulation = simulation_of(*kinds)
     found = simulation.scenario
@@ -270,15 +262,18 @@ def print_logs(
         print_metrics(metrics)
 
 
-def check_of_one_run(options: "Mapping[str, object]") -> None:
-    """Refuse what tells of one run alone.
+_OF_ONE_RUN: Final = ("--log-dir", "--broker-log", "--request-log", "--metrics", "--verbose")
+
+
+def check_of_one_run(*values: object) -> None:
+    """Refuse options of a single run, in the order of `_OF_ONE_RUN`.
 
     Raises:
-        ConfigError: One of the options is given.
+        ConfigError: One of these options is set.
     """
-    for option, given in options.items():
-        if given:
-            raise ConfigError(f"{option} tells of one run: give --as one of its kinds")
+    for option, value in zip(_OF_ONE_RUN, values, strict=True):
+        if value:
+            raise ConfigError(f"{option} is for one run: give --as one of its kinds")
 
 
 def run_kinds(

@@ -169,8 +169,8 @@ def test_what_a_kind_goes_without_is_told() -> None:
     ("words", "told"),
     [
         (["--set", "group.protocol=consumer"], "--as classic,consumer says it; leave one out"),
-        (["--metrics"], "--metrics tells of one run: give --as one of its kinds"),
-        (["--request-log", "r.log"], "--request-log tells of one run"),
+        (["--metrics"], "--metrics is for one run: give --as one of its kinds"),
+        (["--request-log", "r.log"], "--request-log is for one run"),
     ],
 )
 def test_what_does_not_go_with_several_kinds_is_refused(words: list[str], told: str) -> None:
