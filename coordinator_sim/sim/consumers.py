@@ -135,8 +135,8 @@ def take_records(
             ledger.hold_level(fetchable, position, level[0].end if level else position)
         return level
     found = _reachable_records(world, consumer, ledger, host)
-    if world.topic_logs.has_loads and count_of(found) < MAX_POLL_RECORDS:
-        awaited.watch(consumer.fetchable)
+    if world.topic_logs.has_loads and not found:
+        awaited.watch(fetchable)
     return found
 
 

@@ -16,6 +16,8 @@ from coordinator_sim.sim.scenario.load import PoisonRecords
 from coordinator_sim.sim.scenario.world import TopicSpec
 
 _US_PER_S: Final = 1_000_000
+_FEW: Final = 4
+"""Partitions are found by their arrivals while at most one in so many has got records."""
 
 
 class WrittenRecord(NamedTuple):
@@ -255,7 +257,8 @@ class AwaitedRecords:
 
         Returns:
             Partitions with their first offset and the one after their last, in the order of the
-            watched positions; None, and nothing is watched any more, where they are too many.
+            watched positions; None, and nothing is watched any more, where they are too many, or
+            so many partitions that a look at all costs less.
         """
         arrivals, logs, positions = self._arrivals, self._logs, self._positions
         if not arrivals or arrivals[0][0] > now_us:
@@ -263,6 +266,9 @@ class AwaitedRecords:
         due: list[tuple[int, TopicPartition]] = []
         while arrivals and arrivals[0][0] <= now_us:
             due.append(heappop(arrivals)[1:])
+            if len(due) * _FEW > len(positions):
+                self._version = -1
+                return None
         due.sort()
         found = [
             (partition, positions[partition], logs.end_offset(partition, now_us))
