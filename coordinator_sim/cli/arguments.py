@@ -34,6 +34,11 @@ SeedsOption = Annotated[
     int, typer.Option(min=1, help="Worlds drawn for each choice, with consecutive seeds.")
 ]
 
+DownOption = Annotated[
+    str,
+    typer.Option(help="Time without a process at each restart; 8s by default.", metavar="LENGTH"),
+]
+
 ObjectiveOption = Annotated[
     int | None,
     typer.Option(

@@ -25,14 +25,21 @@ AsOption = Annotated[
 ]
 _OBJECTIVE_MS: Final = 10_000
 """Lag that a comparison counts time above, where neither scenario nor command line has one."""
-NOT_COMPARABLE: Final = """\
-order: consumers process a partition's records in order, a share group does not
-lag: a consumer group is done with a record when its poll is processed, a share group when the \
-broker has the acknowledgement, which goes out with the next poll or a commit
-again: consumers repeat what was not committed when a partition moved; a share group delivers \
-single records again, and archives them at the limit, accepted or not
-rebalances: members of a classic group with an eager assignor give up everything in each; all \
-other members keep what stays theirs""".splitlines()
+NOT_COMPARABLE: Final = (
+    "order: consumers process a partition's records in order, a share group does not",
+    (
+        "lag: a consumer group is done with a record when its poll is processed, a share group "
+        "when the broker has the acknowledgement, which goes out with the next poll or a commit"
+    ),
+    (
+        "again: consumers repeat what was not committed when a partition moved; a share group "
+        "delivers single records again, and archives them at the limit, accepted or not"
+    ),
+    (
+        "rebalances: members of a classic group with an eager assignor give up everything in each; "
+        "all other members keep what stays theirs"
+    ),
+)
 
 
 def parse_kinds(text: str) -> tuple[str, ...]:
@@ -49,7 +56,7 @@ def parse_kinds(text: str) -> tuple[str, ...]:
     return kinds
 
 
-def settings_of(kind: str, kinds: tuple[str, ...], pairs: "Sequence[str] | None") -> list[str]:
+def pairs_of(kind: str, kinds: tuple[str, ...], pairs: "Sequence[str] | None") -> list[str]:
     """The pairs `name=value` without those that other kinds of the comparison read alone.
 
     Raises:
@@ -59,7 +66,7 @@ def settings_of(kind: str, kinds: tuple[str, ...], pairs: "Sequence[str] | None"
 
     for pair in pairs or ():
         if kind and pair.partition("=")[0].strip() == "group.protocol":
-            raise ConfigError(f"--set {pair}: --as {','.join(kinds)} says it; leave one out")
+            raise ConfigError(f"--set {pair}: --as {','.join(kinds)} sets it too; leave one out")
     others = {name for each in kinds for name in READ[each] if name not in READ[kind]}
     return [pair for pair in pairs or () if pair.partition("=")[0].strip() not in others]
 

@@ -289,8 +289,8 @@ def _keda(spec: Fields, variables: Mapping[str, str]) -> ScaledObject | None:
             text = each.get(f"metadata.{name}", Any, variables.get(variable))
             if text is not None:
                 metadata[name] = str(_text(text))
-        trigger = {"metadata": metadata, "type": kind, "metric_type": "AverageValue"}
-        trigger["metric_type"] = each.get("metricType", _MetricType, "AverageValue")
+        metric_type = each.get("metricType", _MetricType, "AverageValue")
+        trigger = {"metadata": metadata, "type": kind, "metric_type": metric_type}
         triggers.append(msgspec.convert(trigger, Trigger))
     if not triggers:
         return None

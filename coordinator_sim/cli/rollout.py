@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator_sim.cli.arguments import SeedsOption, find_scenario, local_only
+from coordinator_sim.cli.arguments import DownOption, SeedsOption, find_scenario, local_only
 from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
 from coordinator_sim.errors import ConfigError
@@ -52,10 +52,6 @@ WorkloadOption = Annotated[
         help="A way to roll pods out, such as maxSurge=1,maxUnavailable=0; may be repeated.",
         metavar="FIELD=VALUE,...",
     ),
-]
-DownOption = Annotated[
-    str,
-    typer.Option(help="Time without a process at each restart; 8s by default.", metavar="LENGTH"),
 ]
 OutOption = Annotated[
     Path,

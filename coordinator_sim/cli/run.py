@@ -11,7 +11,7 @@ from coordinator_sim import __version__
 from coordinator_sim.cli import arguments
 from coordinator_sim.cli.broker_log import write_broker_log
 from coordinator_sim.cli.bug_option import RunBugOption, bugs_of_command
-from coordinator_sim.cli.kinds import AsOption, compare_kinds, parse_kinds, settings_of, verdicts_of
+from coordinator_sim.cli.kinds import AsOption, compare_kinds, pairs_of, parse_kinds, verdicts_of
 from coordinator_sim.cli.metrics import print_metrics
 from coordinator_sim.cli.own_assignors import (
     AssignorFromOption,
@@ -151,7 +151,7 @@ def run(
     kinds = parse_kinds(as_)
 
     def simulation_of(kind: str = "") -> Simulation:
-        pairs = settings_of(kind, kinds, set_)
+        pairs = pairs_of(kind, kinds, set_)
         simulation = prepare(
             scenario, seed, pairs, assignor=assignor, profile=profile, client=client, kind=kind
         )

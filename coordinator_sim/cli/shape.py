@@ -8,6 +8,7 @@ import typer
 from msgspec import Struct
 
 from coordinator_sim.cli.arguments import (
+    DownOption,
     ProcessingOption,
     ProcessingTimeOption,
     parse_settings,
@@ -71,10 +72,6 @@ PaceOption = Annotated[
     typer.Option(
         help="From one restart of a deploy to the next; 30s by default.", metavar="LENGTH"
     ),
-]
-DownOption = Annotated[
-    str,
-    typer.Option(help="Time without a process at each restart; 8s by default.", metavar="LENGTH"),
 ]
 AssignorOption = Annotated[
     str, typer.Option(help="Assignors in order of preference.", metavar="NAME,...")

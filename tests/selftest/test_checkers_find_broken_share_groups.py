@@ -1,7 +1,9 @@
 """The checkers of share groups' records, judged by histories whose verdict is known."""
 
 import pytest
+from msgspec.structs import replace
 
+from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_conformance.broken.share_histories import BROKEN_SHARES, share_history
 from coordinator_sim_conformance.checkers import SHARE_CHECKERS, Verdict, check_all, slice_lines
 
@@ -24,6 +26,17 @@ def test_a_broken_history_is_found_by_exactly_its_checker(name: str) -> None:
 
     assert report.having(Verdict.FAIL) == (BROKEN_SHARES[name][0],)
     assert slice_lines(events, report.violations[0])
+
+
+@pytest.mark.parametrize(("since_s", "is_blamed"), [(1, False), (89, False), (91, True)])
+def test_a_record_fetched_before_a_fault_may_be_late(since_s: int, is_blamed: bool) -> None:
+    """It was locked for its member by a leader that is gone: others may have had it since."""
+    events = share_history("two members have one acquisition")
+    late = next(each for each in events if each.ts_us == 5_000_000)
+    fault = TraceEvent(event=Event.FAULT, ts_us=late.ts_us - since_s * 1_000_000, seq=99)
+    report = check_all([fault, *(replace(each, seq=each.seq + 100) for each in events)])
+
+    assert [each.invariant for each in report.violations] == ["I11"] * is_blamed
 
 
 def test_every_invariant_has_a_broken_history() -> None:

@@ -39,6 +39,7 @@ class Progress(NamedTuple):
     """A change of a share partition's records, for a watcher of the broker.
 
     Args:
+        key: The share partition.
         topic: Name of the partition's topic.
         start_offset: The partition's start offset by now.
         batches: The records, with their new states.

@@ -56,8 +56,8 @@ def as_kind(scenario: Scenario, kind: str) -> Scenario:
         asked = getattr(happening, "settings", {})
         for name in asked:
             if name not in READ[kind] or name == "group.protocol":
-                what = f"{type(happening).__name__} with {name}={asked[name]}"
-                raise ScenarioError(f"kind {kind!r}: {what} has none; leave it out")
+                what = f"{name}={asked[name]} of {type(happening).__name__}"
+                raise ScenarioError(f"kind {kind!r}: {what} has no counterpart; leave it out")
     groups = (_as(each, kind) if each in plain else each for each in scenario.groups)
     return msgspec.structs.replace(scenario, groups=tuple(groups))
 
@@ -136,4 +136,5 @@ def _common(part: world.GroupSpec | world.MemberSpec) -> dict[str, Any]:
 
 
 def _unknown(group: world.GroupSpec, what: str, fix: str) -> ScenarioError:
-    return ScenarioError(f"group {group.group_id!r} as another kind: {what} has none; {fix}")
+    where = f"group {group.group_id!r} as another kind"
+    return ScenarioError(f"{where}: {what} has no counterpart; {fix}")

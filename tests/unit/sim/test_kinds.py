@@ -87,16 +87,24 @@ def test_there_and_back_is_the_same_share_group(
 @pytest.mark.parametrize(
     ("scenario", "kind", "words"),
     [
-        (consumers(topics=("t",)), "share", "topics of 'a' has none; let all members read"),
-        (consumers(client="franz-go"), "share", "client='franz-go' has none; use java"),
-        (consumers(commits=CommitPolicy(when="never")), "share", "'never' has none; use auto"),
+        (
+            consumers(topics=("t",)),
+            "share",
+            "topics of 'a' has no counterpart; let all",
+        ),
+        (consumers(client="franz-go"), "share", "client='franz-go' has no counterpart; use java"),
+        (
+            consumers(commits=CommitPolicy(when="never")),
+            "share",
+            "'never' has no counterpart; use",
+        ),
         (all_scenarios()["pattern-storm"], "share", "name the topics"),
         (all_scenarios()["keda-thrash"], "share", "scales consumer groups alone"),
         (all_scenarios()["connect-rolling-deploy"], "share", "has no consumer group"),
         (
             all_scenarios()["online-upgrade"],
             "classic",
-            "RestartMember with group.protocol=consumer has none; leave it out",
+            "group.protocol=consumer of RestartMember has no counterpart; leave it out",
         ),
         (
             world(
@@ -105,7 +113,7 @@ def test_there_and_back_is_the_same_share_group(
                 )
             ),
             "consumer",
-            "fates of 'a' has none; give the topic poison instead",
+            "fates of 'a' has no counterpart; give the topic poison instead",
         ),
     ],
 )
@@ -168,7 +176,7 @@ def test_what_a_kind_goes_without_is_told() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--set", "group.protocol=consumer"], "--as classic,consumer says it; leave one out"),
+        (["--set", "group.protocol=consumer"], "--as classic,consumer sets it too; leave one out"),
         (["--metrics"], "--metrics is for one run: give --as one of its kinds"),
         (["--request-log", "r.log"], "--request-log is for one run"),
     ],
