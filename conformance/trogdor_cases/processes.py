@@ -101,8 +101,8 @@ def _close(connection: socket.socket) -> None:
 _LATE_MS: Final = 8_000
 _SLACK_MS: Final = 500
 _BEAT_MS: Final = 1_000
-_BOOT_S: Final = 180.0
-_PATIENCE_S: Final = 45.0
+_BOOT_S: Final = 60.0
+_PATIENCE_S: Final = 15.0
 _POLL_S: Final = 0.02
 _OK: Final = 200
 _FIRST_PORT: Final = 20_000
