@@ -9,7 +9,6 @@ from typing import Final
 from msgspec import structs
 
 from coordinator_sim.broker.faults.faults import delay_of
-from coordinator_sim.sim.consumers import MAX_POLL_RECORDS
 from coordinator_sim.sim.degradation import longest_delay_ms
 from coordinator_sim.sim.processing import longest_busy_us
 from coordinator_sim.sim.scenario import (
@@ -107,9 +106,14 @@ def calm_from_ms(scenario: Scenario) -> int:
 
 def _longest_poll_ms(scenario: Scenario) -> int:
     """Return the longest time that a consumer may take for one poll's records."""
-    consumers = [one for one in scenario.members() if isinstance(one, ConsumerSpec)]
-    laws = [one.processing or PerPoll(one.processing_ms) for one in consumers]
-    return max((longest_busy_us(law, MAX_POLL_RECORDS) for law in laws), default=0) // 1_000 + 1
+    longest_us = 0
+    for group in scenario.groups:
+        for one in members_of(group):
+            if isinstance(one, ConsumerSpec):
+                most = {**group.settings, **one.settings}.get("max.poll.records", "1000")
+                law = one.processing or PerPoll(one.processing_ms)
+                longest_us = max(longest_us, longest_busy_us(law, int(most)))
+    return longest_us // 1_000 + 1
 
 
 def _queued_ms(happening: Happening) -> int:

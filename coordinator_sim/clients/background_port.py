@@ -47,12 +47,14 @@ class BackgroundPort(BackgroundRequests, ABC):
         "_next_token",
         "_poll_error",
         "_wakeup_requested",
+        "max_poll_records",
     )
 
     def __init__(
         self, config: ConsumerConfig, traits: ClientTraits, **setup: Unpack[ConsumerSetup]
     ) -> None:
         super().__init__(config, traits, **setup)
+        self.max_poll_records = config.max_poll_records
         self._callbacks: deque[PendingCallback] = deque()
         self._callback: PendingCallback | None = None
         self._callback_token = 0

@@ -133,6 +133,7 @@ SHARE_REFUSED: Final = (
 class ConsumerConfig(GroupConfig, frozen=True, kw_only=True):
     """A consumer's settings; `rebalance_timeout_ms` is its `max.poll.interval.ms`."""
 
+    max_poll_records: int = 500
     default_api_timeout_ms: int = 60_000
     enable_auto_commit: bool = True
     auto_commit_interval_ms: int = 5_000
@@ -160,7 +161,6 @@ class ShareConsumerConfig(ConsumerConfig, frozen=True, kw_only=True):
     fetch_min_bytes: int = 1
     fetch_max_bytes: int = 52_428_800
     fetch_max_wait_ms: int = 500
-    max_poll_records: int = 500
     acknowledgement_mode: str = IMPLICIT
     acquire_mode: str = BATCH_OPTIMIZED
 
@@ -234,6 +234,7 @@ _CONSUMER_SETTINGS: Final[dict[str, _Setting]] = {
         "socket_connection_setup_timeout_max_ms", 0
     ),
     "max.poll.interval.ms": _IntSetting("rebalance_timeout_ms", 1),
+    "max.poll.records": _IntSetting("max_poll_records", 1),
     "default.api.timeout.ms": _IntSetting("default_api_timeout_ms", 0),
     "enable.auto.commit": _BoolSetting("enable_auto_commit"),
     "auto.commit.interval.ms": _IntSetting("auto_commit_interval_ms", 0),
@@ -252,7 +253,6 @@ _SHARE_SETTINGS: Final[dict[str, _Setting]] = {
     "fetch.min.bytes": _IntSetting("fetch_min_bytes", 0),
     "fetch.max.bytes": _IntSetting("fetch_max_bytes", 0),
     "fetch.max.wait.ms": _IntSetting("fetch_max_wait_ms", 0),
-    "max.poll.records": _IntSetting("max_poll_records", 1),
     "share.acknowledgement.mode": _ChoiceSetting("acknowledgement_mode", (IMPLICIT, EXPLICIT)),
     "share.acquire.mode": _ChoiceSetting("acquire_mode", (BATCH_OPTIMIZED, RECORD_LIMIT)),
 }

@@ -61,6 +61,7 @@ class ConsumerLeader(OffsetCommits):
         "_metadata_snapshot_version",
         "_protocol",
         "_subscriptions",
+        "max_poll_records",
     )
 
     def _init_subscription(
@@ -70,6 +71,7 @@ class ConsumerLeader(OffsetCommits):
         protocol: RebalanceProtocol,
     ) -> None:
         self._consumer_config = config
+        self.max_poll_records = config.max_poll_records
         self._assignors = assignors
         self._protocol = protocol
         self._subscriptions = SubscriptionState(

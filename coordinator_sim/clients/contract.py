@@ -94,6 +94,14 @@ class ConsumerPort(ClientPort, Protocol):
         ...
 
     @property
+    def max_poll_records(self) -> int:
+        """Records that a poll returns at most, 1 and up (`max.poll.records`).
+
+        librdkafka and franz-go have no such setting: their applications ask for so many.
+        """
+        ...
+
+    @property
     def awaits_records(self) -> bool:
         """Whether records that arrive now would end the application's poll."""
         ...

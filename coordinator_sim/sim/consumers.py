@@ -102,14 +102,10 @@ def tell_given_up(
         tell(Event.POSITION, member_id=consumer.member_id, offsets=entries)
 
 
-MAX_POLL_RECORDS: Final = 500
-"""Default of `max.poll.records`."""
-
-
 def take_records(
     world: World, consumer: ConsumerPort, ledger: WorkLedger, host: str, awaited: AwaitedRecords
 ) -> list[Records]:
-    """Move positions past up to `MAX_POLL_RECORDS` records, and return these.
+    """Move positions past up to `max.poll.records` records, and return these.
 
     Args:
         world: The topics, and the network to their leaders.
@@ -122,7 +118,7 @@ def take_records(
     if not world.network.is_whole:
         return _reachable_records(world, consumer, ledger, host)
     if awaited.watches(fetchable):
-        arrived = awaited.take(world.environment.now_us, MAX_POLL_RECORDS)
+        arrived = awaited.take(world.environment.now_us, consumer.max_poll_records)
         if arrived is not None:
             for partition, first, end in arrived:
                 ledger.hold(partition, first, end)
@@ -146,7 +142,7 @@ def _reachable_records(
     """Look at one partition after the other, as `take_records` does."""
     is_whole, is_told = world.network.is_whole, ledger.is_on
     now_us, end_offset = world.environment.now_us, world.topic_logs.end_offset
-    room = MAX_POLL_RECORDS
+    room = consumer.max_poll_records
     found: list[Records] = []
     for partition, position in consumer.fetchable.items():
         end = end_offset(partition, now_us)
@@ -176,7 +172,9 @@ def _level_records(
         return None
     position = offsets.pop()
     end = world.topic_logs.common_end(fetchable, world.environment.now_us)
-    if end is None or not 0 <= (end - position) * len(fetchable) <= MAX_POLL_RECORDS:
+    if end is None:
+        return None
+    if not 0 <= (end - position) * len(fetchable) <= consumer.max_poll_records:
         return None
     if end == position:
         return []
@@ -499,7 +497,7 @@ class ConsumerProcess(ClientProcess):
             longest_pause_us: Of the pauses that a world draws.
             dilation: How many times as long pauses make anything at most.
         """
-        busy_us = longest_busy_us(self._law, MAX_POLL_RECORDS)
+        busy_us = longest_busy_us(self._law, self._consumer.max_poll_records)
         cycle_us = self._poll_timeout_ms * US_PER_MS + busy_us
         return isinstance(self._consumer, ConsumerCoordinator) and self._consumer.bears(
             silence_ms=longest_pause_us // US_PER_MS + _SLACK_MS,

@@ -50,7 +50,11 @@ _NOT_READY: Final = (
     StreamsStatus.ASSIGNMENT_DELAYED,
 )
 """Statuses of a group that is not ready (isGroupReady)."""
-_DEFAULTS: Final = {"enable.auto.commit": "false", "auto.offset.reset": "earliest"}
+_DEFAULTS: Final = {
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "earliest",
+    "max.poll.records": "1000",
+}
 """Source: kafka 4.4, StreamsConfig.CONSUMER_DEFAULT_OVERRIDES."""
 
 

@@ -104,6 +104,7 @@ SETTINGS: Final[dict[Scope, dict[str, Setting]]] = {
     Scope.CONSUMER: {
         **_COMMON_CLIENT,
         "max.poll.interval.ms": _POSITIVE,
+        "max.poll.records": _POSITIVE,
         "default.api.timeout.ms": IntSetting(),
         "enable.auto.commit": _BOOLEAN,
         "auto.commit.interval.ms": IntSetting(),

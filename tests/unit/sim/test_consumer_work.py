@@ -178,6 +178,18 @@ def test_lag_is_what_one_consumer_cannot_keep_up_with() -> None:
     assert abs(counted.final_lag - expected) < 0.15 * expected
 
 
+def test_fewer_records_a_poll_keep_a_slow_member_in_its_group() -> None:
+    """500 records of 20 ms outlast a `max.poll.interval.ms` of 6 s, 200 do not."""
+    slow = scenario(processing=scenarios.PerRecord(us=20_000), rate=1_000)
+    for most, is_removed in (("500", True), ("200", False)):
+        settings = {"max.poll.interval.ms": "6000", "max.poll.records": most}
+        (group,) = slow.groups
+        group = msgspec.structs.replace(group, settings={**group.settings, **settings})
+        events = events_of(msgspec.structs.replace(slow, groups=(group,)))
+
+        assert any(e.event is Event.LEAVE_REQ for e in events) is is_removed
+
+
 def test_a_table_law_draws_its_times() -> None:
     """Two seeds give two histories, one seed one."""
     world = scenario(processing=scenarios.TablePerRecord((100, 1_000, 20_000)))
