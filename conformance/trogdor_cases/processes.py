@@ -13,7 +13,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock, Thread
+from threading import BoundedSemaphore, Lock, Thread
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -109,6 +109,8 @@ _FIRST_PORT: Final = 20_000
 _PORT_COUNT: Final = 12_000
 """Ports below those that Linux gives to outgoing connections."""
 _port_count = itertools.count()
+_starting = BoundedSemaphore(os.cpu_count() or 1)
+"""Sets of daemons that start at a time: JVMs that start make those late that play already."""
 _INSTANTS: Final = frozenset({"startMs", "startedMs", "doneMs"})
 _FILTERS: Final = frozenset({"firstStartMs", "lastStartMs", "firstEndMs", "lastEndMs"})
 _WARM: Final = "warm"
@@ -184,14 +186,14 @@ class ProcessTrogdor:
             (scripts / name).chmod(0o755)
         if self._setup.topics:
             self._cluster = ServedCluster(self._setup.topics, self._folder)
-        coordinator = self._setup.coordinator
-        self._start(self._daemons.coordinator, coordinator, self._nodes())
-        for name in self._setup.agents:
-            self._agents[name] = self._start_agent(name)
-        self._await(self._coordinator_port, "/coordinator/status")
-        for name, agent in self._agents.items():
-            self._await(agent.port, "/agent/status")
-            self._relays[name].lead_to(agent.port)
+        with _starting:
+            self._start(self._daemons.coordinator, self._setup.coordinator, self._nodes())
+            for name in self._setup.agents:
+                self._agents[name] = self._start_agent(name)
+            self._await(self._coordinator_port, "/coordinator/status")
+            for name, agent in self._agents.items():
+                self._await(agent.port, "/agent/status")
+                self._relays[name].lead_to(agent.port)
         # The first requests of a process are slow.
         self.begin(0)
 
@@ -221,9 +223,11 @@ class ProcessTrogdor:
                 self._agents[name] = self._spare(name)
                 relay.lead_to(self._agents[name].port)
             missing = restarts - len(self._spares[name])
-            self._spares[name] += [self._start_agent(name) for _ in range(missing)]
-            for spare in self._spares[name]:
-                self._await(spare.port, "/agent/status")
+            if missing > 0:
+                with _starting:
+                    self._spares[name] += [self._start_agent(name) for _ in range(missing)]
+                    for spare in self._spares[name]:
+                        self._await(spare.port, "/agent/status")
         for task_id in self._get(self._coordinator_port, "/coordinator/tasks").get("tasks", {}):
             self._destroy(task_id)
         self._delete_workers()
