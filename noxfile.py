@@ -28,6 +28,8 @@ BY_TEST = ("--dist", "worksteal")
 """For few tests that take long: each process begins with neighbours, and takes from others."""
 COMPILED_ONCE = {"PYTHONDONTWRITEBYTECODE": None}
 """The suite starts hundreds of interpreters: none compiles the library anew."""
+PAGES = "tests/test_commands_in_docs.py"
+"""Runs the commands of pages; their blocks name the markers that they need."""
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own in it
 """A file system in memory; tests make and remove some hundred thousand files."""
 MEMORY_BYTES = 4 << 30
@@ -110,7 +112,8 @@ def _files_marked(marker: str) -> list[str]:
 @nox.session
 def oracle(session: nox.Session) -> None:
     """Random programs against Apache Kafka's own coordinators (built with Maven, once)."""
-    session.run("pytest", "-m", "oracle", *session.posargs)
+    wanted = session.posargs or (*_files_marked("oracle"), PAGES)
+    session.run("pytest", *ON_EVERY_PROCESSOR, *BY_FILE, "-m", "oracle", *wanted)
 
 
 @nox.session
@@ -131,7 +134,8 @@ def real_kafka(session: nox.Session) -> None:
         locked = ("--require-hashes", "--requirement", "requirements/go.txt")
         session.run("python", "-m", "pip", "install", "--quiet", *locked)
     chosen = ("-m", "real_kafka and not nightly")
-    session.run("pytest", "-n", "2", *BY_FILE, *chosen, *(session.posargs or ["tests"]))
+    wanted = session.posargs or _files_marked("real_kafka")
+    session.run("pytest", "-n", "2", *BY_FILE, *chosen, *wanted)
 
 
 @nox.session(name="kafka-tests")
@@ -239,12 +243,14 @@ def package(session: nox.Session) -> None:
     _run_guides(session, GUIDES_WITHOUT_SPARK)
     _run_guides(session, "with-pytest")
     session.install(f"{wheel}[spark]")
-    _run_guides(session, "read-a-report or README", marked="not oracle")
+    # The README's long block is the session `demo`.
+    reports = "(read-a-report or README) and not README.md-nightly"
+    _run_guides(session, reports, marked="not oracle")
 
 
 def _run_guides(session: nox.Session, chosen: str, marked: str = "not nightly") -> None:
     """Run the commands of guides in empty folders; the longest ones are nightly."""
-    pages = ("tests/test_commands_in_docs.py", "-k", f"page_shows and ({chosen})")
+    pages = (PAGES, "-k", f"page_shows and ({chosen})")
     _run_tests(session, *pages, "-m", marked)
 
 

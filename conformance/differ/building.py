@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from collections.abc import Callable
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Final
 
@@ -33,8 +34,7 @@ def built(reference: Reference, say: Callable[[str], None]) -> tuple[list[str], 
     folder = ORACLE / reference.harness
     target = folder / "target" / f"kafka-{reference.kafka_version}"
     if not _is_fresh(target, folder):
-        _build(reference, folder, say)
-        (target / BUILT).touch()
+        _build(reference, target, folder, say)
     class_path = f"{target / 'classes'}:{target / 'lib'}/*"
     return ["java", *JVM_OPTIONS, "-cp", class_path, reference.main_class], folder
 
@@ -55,13 +55,23 @@ def _require(program: str, what: str) -> None:
         raise MissingDependencyError(f"{program} is not installed: {what} is needed")
 
 
-def _build(reference: Reference, folder: Path, say: Callable[[str], None]) -> None:
+def _build(reference: Reference, target: Path, folder: Path, say: Callable[[str], None]) -> None:
     if not (folder / "pom.xml").is_file():
         raise MissingDependencyError(
             f"{folder} has no sources of the harness: run from a checkout of the project"
         )
     _require("mvn", f"Maven builds {reference.name} from its artefacts, once")
-    say(f"building {reference.name} with Maven, once ...")
+    building = ORACLE / "target" / "building"
+    building.parent.mkdir(exist_ok=True)
+    with building.open("w") as lock:
+        flock(lock, LOCK_EX)
+        if not _is_fresh(target, folder):  # Another process may have built it meanwhile.
+            say(f"building {reference.name} with Maven, once ...")
+            _package(reference, folder)
+            (target / BUILT).touch()
+
+
+def _package(reference: Reference, folder: Path) -> None:
     done = subprocess.run(  # noqa: S603 - Maven on our own harness
         ["mvn", "-q", "-B", "package", f"-Dkafka.version={reference.kafka_version}"],  # noqa: S607 - as found by `which`
         cwd=folder,
