@@ -528,7 +528,7 @@ def test_quiet_between_two_bursts_is_skipped_with_its_work_traced() -> None:
 def test_calm_time_of_a_load_or_of_poison_is_not_left_out(topic: TopicSpec) -> None:
     """Their records come at instants of the scenario, which stopped clocks would miss."""
     variety = Variety(calm_ms=60_000, pause_ms=())
-    world = deployed(every_ms=7_200_000, deploys=1, variety=variety, topics=(topic,))
+    world = deployed(every_ms=1_200_000, deploys=1, variety=variety, topics=(topic,))
     elided = lived(world)[1]
     assert elided is not None
     assert (elided.us, elided.reason) == (

@@ -135,11 +135,11 @@ def test_a_partition_and_a_stopped_broker_hit_real_members(tmp_path: Path) -> No
     """A member that is cut off sends nothing meanwhile; the trace has its heartbeats and marks."""
     cut = {
         "class": f"{KAFKA}.fault.NetworkPartitionFaultSpec",
-        "startMs": 2_500,
+        "startMs": 5_000,
         "durationMs": 1_500,
         "partitions": [["t0"], ["broker-1", "broker-2"]],
     }
-    plan = plan_of(task_file(MEMBER, cut, {**CRASH, "startMs": 4_500}, duration_ms=5_500), "f")
+    plan = plan_of(task_file(MEMBER, cut, {**CRASH, "startMs": 7_000}, duration_ms=8_000), "f")
     said: list[str] = []
     rehearsal = Rehearsal(plan, tmp_path / "trace", overwrite=False, say=said.append)
     assert asyncio.run(rehearsal.run()) == []
