@@ -27,6 +27,7 @@ from coordinator_sim.sim.scenario import (
     PerPoll,
     ReorderResponses,
     RestartMember,
+    RollBrokers,
     Scenario,
     SetClock,
     ShareGroupSpec,
@@ -88,11 +89,13 @@ def calm_from_ms(scenario: Scenario) -> int:
 
     A world with a variety is never calm: garbage collections go on to its end, so its groups need
     not come to rest. Nor do groups that meet poison records, or a fault rule that has no end, or
-    whose members are pods.
+    whose members are pods, or whose brokers are rolled.
     """
     if scenario.variety is not None or scenario.kubernetes:
         return scenario.duration_ms
     if any(topic.poison for topic in scenario.topics):
+        return scenario.duration_ms
+    if any(isinstance(each, RollBrokers) for each in scenario.happenings):
         return scenario.duration_ms
     rules = [each.rule for each in scenario.happenings if isinstance(each, FaultRule)]
     if any(rule.for_ms is rule.times is rule.match.nth is None for rule in rules):

@@ -28,6 +28,7 @@ from coordinator_sim.sim.scenario import (
     DelayResponse,
     DeleteTopic,
     DenyAccess,
+    DrainNode,
     DropResponse,
     DuplicateResponse,
     EvictPod,
@@ -45,6 +46,7 @@ from coordinator_sim.sim.scenario import (
     ReorderResponses,
     RestartMember,
     RestRequest,
+    RollBrokers,
     RollOut,
     ScaleWorkload,
     Scenario,
@@ -402,7 +404,12 @@ def _pod_happenings(world: World) -> _Kinds:
     workload = {"at_ms": instants(), "workload": st.sampled_from(list(pods))}
     most = min(map(len, pods.values())) // 2
     names = [name for each in pods.values() for name in each]
+    notices = st.sampled_from((None, 0, 100))
+    drained = {"node": st.just(1), "for_ms": _durations(100, 60_000), "notice_ms": notices}
+    rolled = {"down_ms": _durations(100, 20_000), "controller": st.integers(0, world.brokers)}
     return {
+        "DrainNode": [_drawn(DrainNode, at_ms=instants(), **drained)],
+        "RollBrokers": [_drawn(RollBrokers, at_ms=instants(), **rolled)],
         "RollOut": [_drawn(RollOut, **workload)],
         "ScaleWorkload": [_drawn(ScaleWorkload, **workload, replicas=st.integers(0, most))],
         "EvictPod": [_drawn(EvictPod, at_ms=instants(), member=st.sampled_from(names))],

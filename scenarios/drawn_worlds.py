@@ -13,6 +13,7 @@ from coordinator_sim.sim.scenario import (
     CpuTarget,
     Limits,
     PerRecord,
+    PodDisruptionBudget,
     RecordFates,
     ScaledObject,
     Scenario,
@@ -36,7 +37,9 @@ STREAMS_FAULTS: Final = (
     *("MoveCoordinator", "DegradeNetwork", "FailOffsetsReads", "SlowDownstream"),
 )
 """Kinds of happenings that are drawn for Kafka Streams: none that ends an application."""
-WORKLOAD_FAULTS: Final = ("RollOut", "ScaleWorkload", "EvictPod", *_OF_PODS, *_OF_WORLDS)
+WORKLOAD_FAULTS: Final = (
+    *("RollOut", "ScaleWorkload", "EvictPod", "DrainNode", "RollBrokers", *_OF_PODS, *_OF_WORLDS),
+)
 """Kinds of happenings that are drawn for workloads of Kubernetes."""
 
 
@@ -183,6 +186,7 @@ def workload_scenarios(draw: st.DrawFn) -> Scenario:
         shutdown_ms=draw(st.sampled_from(((0, 1_000), (500, 500), (20_000, 40_000)))),
         termination_grace_period_s=draw(st.sampled_from((30, 5, 0))),
         autoscaler=draw(st.sampled_from((None, keda, cpu))),
+        pod_disruption_budget=PodDisruptionBudget(min_available=draw(counts)),
     )
     group = ConsumerGroupSpec(
         group_id="orders-app",
@@ -199,5 +203,6 @@ def workload_scenarios(draw: st.DrawFn) -> Scenario:
         topics=(TopicSpec(name="orders", partitions=4, records_per_s=draw(st.integers(0, 50))),),
         groups=(group,),
         kubernetes=(workload,),
+        kubernetes_nodes=draw(st.integers(1, 3)),
     )
     return draw(faults_on(scenario, faults=WORKLOAD_FAULTS))

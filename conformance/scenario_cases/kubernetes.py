@@ -30,3 +30,20 @@ def replicas_rise_and_fall_under_a_constant_load(seen: Seen) -> None:
 def autoscaler_with_enough_pods_at_least_rests(seen: Seen) -> None:
     """After the lag of the start nothing changes."""
     seen.expect("changes", _changes(seen), [])
+
+
+@shows("node-drain")
+def pods_of_a_node_go_one_at_a_time(seen: Seen) -> None:
+    """One pod is evicted at once, the other when the replacement of the first is Ready."""
+    told = [
+        (each.reason_text, each.ts_us // 5_000_000, (each.attrs or {}).get("member"))
+        for each in seen.of(Event.FAULT)
+        if each.reason_text in {"PodEvicted", "EvictionRefused"}
+    ]
+    (_, first, one), *refused, (_, last, other) = told
+    times = range(first, last)
+    seen.expect("asked", refused, [("EvictionRefused", each, other) for each in times])
+    gone = [
+        each for each in seen.of(Event.LIFECYCLE, after_ms=60_000) if each.reason_text == "gone"
+    ]
+    seen.expect("gone", [each.client_id for each in gone], [one, other])

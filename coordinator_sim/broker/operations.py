@@ -151,14 +151,15 @@ class Operations:
 
         def notice(later: Instants) -> None:
             if self._losses[broker_id] == loss:
-                self._fence(broker_id, later)
+                self.fence(broker_id, later)
 
         if self.election_delay_ms == 0:
             notice(now)
         else:
             self._cluster.scheduler.at_group_ms(now.group_ms + self.election_delay_ms, notice)
 
-    def _fence(self, broker_id: int, now: Instants) -> None:
+    def fence(self, broker_id: int, now: Instants) -> None:
+        """Give up a broker that does not run: others lead its partitions."""
         if self.status(broker_id) not in {BrokerStatus.STOPPED, BrokerStatus.PAUSED}:
             return
         if broker_id in self._cluster.fenced:

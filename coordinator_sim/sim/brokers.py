@@ -83,6 +83,9 @@ TIMERS: Final = "timers"
 _CHANCES: Final = 1_000_000
 """Steps of a rule's probability."""
 _RESUME_ORDERS: Final = (REQUESTS, TIMERS)
+CONTROLLED_SHUTDOWN_US: Final = 2_050_000
+"""From SIGTERM until a broker may end: its second heartbeat comes 50 ms after the first, mostly too
+early for those of the others, and its third `broker.heartbeat.interval.ms` later."""
 
 
 @lru_cache(maxsize=64)
@@ -448,6 +451,26 @@ class ClusterDriver(Alarmed):
         """Leave appends to an offsets partition uncommitted for the given time."""
         self._hold(partition, hold=True)
         self.call_later(for_ms * US_PER_MS, partial(self._hold, partition, hold=False))
+
+    def shut_down(self, broker_id: int, down_ms: int) -> None:
+        """Send SIGTERM to a broker, and start it `down_ms` after its process has ended.
+
+        Other replicas lead its partitions at once. The controller lets it go, and fences it, when
+        heartbeats have shown that all others know.
+
+        Source: kafka 4.4, BrokerLifecycleManager, BrokerHeartbeatManager.calculateNextBrokerState.
+        """
+        now = self._now()
+        self._record("BrokerStopping", broker_id)
+        self.cluster.leadership.shut_down(broker_id, now)
+        self.call_later(CONTROLLED_SHUTDOWN_US, partial(self._end, broker_id, down_ms))
+        self._go_on(now)
+
+    def _end(self, broker_id: int, down_ms: int) -> None:
+        self.crash(broker_id, down_ms)
+        now = self._now()
+        self.cluster.operations.fence(broker_id, now)
+        self._go_on(now)
 
     def crash(self, broker_id: int, down_ms: int) -> None:
         """Kill a broker, and start it again after `down_ms`. A dead one stays as it is."""

@@ -1,7 +1,16 @@
-"""Admin requests of a scenario's operator: topics, configs and ACLs, by the cluster's own APIs."""
+"""What an operator does: requests about topics, configs and ACLs, by the cluster's own APIs.
 
-from collections.abc import Callable
+A rolling restart of all brokers, too: a port of Strimzi's KafkaRoller.
+
+DEVIATION: a broker that is not Ready in its last attempt is given up, and not restarted by force:
+here it is down for as long as the scenario says. A roll that failed is not begun again.
+"""
+
+from collections.abc import Callable, Generator
+from heapq import heappop, heappush
 from typing import Any, Final
+
+from simpy.events import Event
 
 from coordinator_sim.broker.apis.config_changes import AlterOperation
 from coordinator_sim.broker.cluster import Cluster
@@ -20,7 +29,9 @@ from coordinator_sim.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from coordinator_sim.sim.scenario.happenings import ChangeConfig, DenyAccess
+from coordinator_sim.sim.brokers import CONTROLLED_SHUTDOWN_US, ClusterDriver
+from coordinator_sim.sim.scenario.happenings import ChangeConfig, DenyAccess, RollBrokers
+from coordinator_sim.sim.world import World
 
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 """`authorizer.class.name` of a cluster in which access is denied."""
@@ -28,6 +39,12 @@ _EVERYBODY: Final = "User:*"
 _CLUSTER: Final = "CLUSTER"
 _NUMBERS: Final = {kind.name: number for number, kind in RESOURCE_TYPES.items()}
 _OPERATOR: Final = RequestContext(token=0, api_version=0, principal=BROKER_PRINCIPAL)
+
+_POLL_US: Final = 1_000_000
+_POLLS: Final = 300
+"""`STRIMZI_OPERATION_TIMEOUT_MS`, five minutes."""
+_FIRST_DELAY_US: Final = 250_000
+_ATTEMPTS: Final = 10
 
 Refused = Callable[[ErrorCode, str], None]
 """Takes the error of a request that the cluster refuses, and its message."""
@@ -119,3 +136,68 @@ def _resource(rule: DenyAccess) -> tuple[int, str]:
     if rule.topic is not None:
         return _NUMBERS["TOPIC"], rule.topic
     return _NUMBERS["GROUP"], rule.group_id or ""
+
+
+def roll_brokers(
+    world: World, brokers: ClusterDriver, roll: RollBrokers
+) -> Generator[Event, None, None]:
+    """Restart each broker, unready ones first; end early if one does not become Ready again.
+
+    Put off are the active controller while others are left, and a broker without which a partition
+    would lack replicas in sync.
+
+    Source: strimzi main of 2026, KafkaRoller.rollingRestart, schedule, restartIfNecessary; BackOff;
+    KafkaReconciler.maybeRollKafka.
+    """
+    environment, cluster = world.environment, brokers.cluster
+    order: list[int] = []
+    for broker_id in cluster.settings.broker_ids:
+        order.insert(len(order) if cluster.brokers.is_running(broker_id) else 0, broker_id)
+    attempts = dict.fromkeys(order, 0)
+    queue = [(environment.now_us, number, each) for number, each in enumerate(order)]
+    while queue:
+        due_us, number, broker_id = heappop(queue)
+        yield environment.timeout(max(due_us - environment.now_us, 0))
+        attempts[broker_id] += 1
+        attempt, reason = attempts[broker_id], ""
+        if not (yield from _becomes_ready(world, broker_id, 0)):
+            reason = "NotReady"
+        elif broker_id == roll.controller and len(attempts) > 1 and attempt < _ATTEMPTS:
+            reason = "ActiveController"
+        elif not _may_restart(cluster, broker_id):
+            reason = "MinIsr"
+        if reason and attempt < _ATTEMPTS:
+            world.record_fault("RollDeferred", broker=str(broker_id), reason=reason)
+            due_us = environment.now_us + (_FIRST_DELAY_US << attempt - 1)
+            heappush(queue, (due_us, number + len(order), broker_id))
+            continue
+        del attempts[broker_id]
+        if not reason:
+            brokers.shut_down(broker_id, roll.down_ms)
+            yield environment.timeout(CONTROLLED_SHUTDOWN_US + _POLL_US)
+            if (yield from _becomes_ready(world, broker_id, -(-roll.readiness_ms // 1_000))):
+                continue
+            queue.clear()
+        world.record_fault("RollFailed", broker=str(broker_id), reason=reason or "NotReady")
+
+
+def _becomes_ready(world: World, broker_id: int, polls: int) -> Generator[Event, None, bool]:
+    """Return whether a broker is up in so many polls and one more, within five minutes."""
+    up = 0
+    for _ in range(_POLLS):
+        up = up + 1 if world.cluster.brokers.is_running(broker_id) else 0
+        if up > polls:
+            return True
+        yield world.environment.timeout(_POLL_US)
+    return False
+
+
+def _may_restart(cluster: Cluster, broker_id: int) -> bool:
+    """Return whether partitions do without. Source: KafkaAvailability.wouldAffectAvailability."""
+    for topic in cluster.image.topics.values():
+        min_isr = int(str(cluster.configs.topic_value(topic.name, "min.insync.replicas")))
+        for state in topic.partitions:
+            missed = state.replicas if len(state.isr) < min_isr else state.isr
+            if len(state.isr) <= min_isr < len(state.replicas) and broker_id in missed:
+                return False
+    return True

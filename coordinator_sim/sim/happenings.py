@@ -12,10 +12,10 @@ from coordinator_sim.broker.security.authorizer import WILDCARD
 from coordinator_sim.clock import Action
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.sim.brokers import ClusterDriver
-from coordinator_sim.sim.cluster_admin import ClusterAdmin
+from coordinator_sim.sim.cluster_admin import ClusterAdmin, roll_brokers
 from coordinator_sim.sim.connect_cluster import ConnectCluster
 from coordinator_sim.sim.degradation import End
-from coordinator_sim.sim.kubernetes import Workload
+from coordinator_sim.sim.kubernetes import Nodes
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.rest_operator import send_rest_request
 from coordinator_sim.sim.scenario import happenings
@@ -34,7 +34,7 @@ class Stage:
         members: Members by name.
         connect: The Connect clusters by group id.
         workloads: The agents with their workloads.
-        kubernetes: Deployments and StatefulSets by name.
+        kubernetes: The nodes, with Deployments and StatefulSets by name.
     """
 
     __slots__ = (
@@ -55,7 +55,7 @@ class Stage:
         members: Mapping[str, Member],
         connect: Mapping[str, ConnectCluster],
         workloads: WorkloadAgents,
-        kubernetes: Mapping[str, Workload],
+        kubernetes: Nodes,
     ) -> None:
         self._world = world
         self._cluster = cluster
@@ -112,12 +112,14 @@ class Stage:
     def _change_workload(self, happening: happenings.WorkloadHappening) -> None:
         match happening:
             case scripted.RollOut(workload=name, settings=settings):
-                self._kubernetes[name].roll_out(settings)
+                self._kubernetes.workloads[name].roll_out(settings)
             case scripted.ScaleWorkload(workload=name, replicas=replicas):
-                self._kubernetes[name].scale(replicas)
+                self._kubernetes.workloads[name].scale(replicas)
             case scripted.EvictPod(member=member):
-                for workload in self._kubernetes.values():
+                for workload in self._kubernetes.workloads.values():
                     workload.evict(member)
+            case scripted.DrainNode(node=node, for_ms=for_ms, notice_ms=notice_ms):
+                self._kubernetes.drain(node, for_ms, notice_ms)
             case _:
                 assert_never(happening)
 
@@ -182,6 +184,9 @@ class Stage:
                 self._cluster.crash(broker, for_ms)
             case scripted.FailOffsetsReads(broker=broker, prefix=prefix, for_ms=for_ms):
                 self._cluster.fail_reads(broker, prefix, for_ms)
+            case scripted.RollBrokers():
+                environment = self._world.environment
+                environment.process(roll_brokers(self._world, self._cluster, happening))
             case _:
                 assert_never(happening)
 

@@ -6,12 +6,17 @@ a growing delay. What an autoscaler does is in `scaling_loops`.
 
 DEVIATION: controllers act at the instant of what they react to; theirs take milliseconds. Strimzi
 waits for a pod without end, where its operator gives up after five minutes and begins again.
+A node has room for every pod, and of equal nodes the first gets it, where the scheduler draws one.
+A pod counts as Pending until its consumer starts, and budgets do not protect it until then.
 
 Source: kubernetes 1.35, pkg/controller/deployment/rolling.go and recreate.go,
 pkg/controller/replicaset, pkg/controller/statefulset/stateful_set_control.go,
-pkg/kubelet/kuberuntime; strimzi main of 2026, StrimziPodSetController, KafkaConnectRoller.
+pkg/kubelet/kuberuntime; strimzi main of 2026, StrimziPodSetController, KafkaConnectRoller. Nodes:
+kubectl 1.35, pkg/drain/drain.go; kubernetes 1.35, pkg/registry/core/pod/storage/eviction.go,
+pkg/controller/disruption/disruption.go, pkg/scheduler/framework/plugins/podtopologyspread.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
@@ -29,6 +34,8 @@ _NS_PER_US: Final = 1_000
 _FIRST_BACK_OFF_S: Final = 10
 _LONGEST_BACK_OFF_S: Final = 300
 _UID_COUNT: Final = 1 << 60
+_EVICTION_RETRY_US: Final = 5_000_000
+"""`EvictErrorRetryDelay` of `kubectl drain`."""
 
 
 class Pod:
@@ -49,6 +56,7 @@ class Pod:
         "is_available",
         "is_terminating",
         "member",
+        "node",
         "ready_us",
         "restarted_us",
         "revision",
@@ -73,11 +81,90 @@ class Pod:
         self.uid = uid
         self.started_us: int | None = None
         self.ready_us: int | None = None
+        self.node: int | None = None
         self.is_available = False
         self.is_terminating = False
         self.ended: Event | None = None
         self.back_off_s = 0
         self.restarted_us = 0
+
+
+class Nodes:
+    """The nodes of a cluster, 1 to `count`, and the workloads whose pods run on them."""
+
+    def __init__(self, world: World, count: int) -> None:
+        self._world = world
+        self._cordoned_until_us = dict.fromkeys(range(1, count + 1), 0)
+        self.workloads: dict[str, Workload] = {}
+
+    def bind(self, pod: Pod, workload: "Workload") -> ProcessGenerator:
+        """Bind a pod to a node, once there is one that is not cordoned.
+
+        It has the fewest pods of the workload, of a Deployment those of the revision; then the
+        fewest of all. Pods that end do not count.
+
+        Source: PodTopologySpread, systemDefaultConstraints, countPodsMatchSelector; DefaultSelector
+        (a ReplicaSet's); NodeResourcesFit, LeastAllocated.
+        """
+        environment, until_us = self._world.environment, self._cordoned_until_us
+        while (next_us := min(until_us.values())) > environment.now_us:
+            yield environment.timeout(next_us - environment.now_us)
+        free = [node for node in until_us if until_us[node] <= environment.now_us]
+        own: Counter[int | None] = Counter()
+        total: Counter[int | None] = Counter()
+        for each in self.workloads.values() if len(free) > 1 else ():
+            total.update(other.node for other in each.active.values())
+        for other in workload.active.values() if len(free) > 1 else ():
+            own[other.node] += other.revision == pod.revision or workload.spec.kind != "Deployment"
+        pod.node = min(free, key=lambda node: (own[node], total[node]))
+
+    def drain(self, node: int, for_ms: int, notice_ms: int | None) -> None:
+        """Cordon a node for a time, and end its pods: by `kubectl drain`, or with notice."""
+        environment = self._world.environment
+        until_us = environment.now_us + for_ms * US_PER_MS
+        self._cordoned_until_us[node] = max(self._cordoned_until_us[node], until_us)
+        environment.call_at(until_us, partial(self._uncordon, node))
+        if notice_ms is None:
+            environment.process(self._evict_all(node, until_us))
+            return
+        for name, workload in self._pods_on(node).items():
+            workload.evict(name)
+        gone_us = environment.now_us + notice_ms * US_PER_MS
+        environment.call_at(gone_us, partial(self._lose, node))
+
+    def _uncordon(self, node: int) -> None:
+        if self._cordoned_until_us[node] == self._world.environment.now_us:
+            self._record("NodeUncordoned", node)
+
+    def _pods_on(self, node: int) -> dict[str, "Workload"]:
+        every = self.workloads.values()
+        return {name: own for own in every for name, pod in own.pods.items() if pod.node == node}
+
+    def _evict_all(self, node: int, until_us: int) -> ProcessGenerator:
+        """Evict the pods that are there now, by name, each as soon as a budget lets it go.
+
+        Source: Helper.evictPods.
+        """
+        environment, left = self._world.environment, self._pods_on(node)
+        while left and environment.now_us < until_us:
+            for name, workload in list(left.items()):
+                what = "EvictionRefused"
+                if workload.evict(name, within_budget=True):
+                    what = "PodEvicted"
+                    del left[name]
+                self._record(what, node, member=name, workload=workload.spec.name)
+            yield environment.timeout(_EVICTION_RETRY_US)
+
+    def _lose(self, node: int) -> None:
+        """Kill the processes of a node that is gone."""
+        for name, workload in self._pods_on(node).items():
+            member = workload.pods[name].member
+            if member.is_running:
+                self._record("PodKilled", node, member=name, workload=workload.spec.name)
+                member.crash()
+
+    def _record(self, what: str, node: int, **attrs: str) -> None:
+        self._world.record_fault(what, node=str(node), **attrs)
 
 
 class Workload:
@@ -88,6 +175,7 @@ class Workload:
         spec: The workload.
         group: Its group.
         members: All members, by name.
+        nodes: Where its pods run.
     """
 
     def __init__(
@@ -96,7 +184,9 @@ class Workload:
         spec: WorkloadSpec,
         group: GroupSpec,
         members: Mapping[str, Member],
+        nodes: Nodes,
     ) -> None:
+        self._nodes = nodes
         self._world = world
         self._environment = world.environment
         self.spec = spec
@@ -137,11 +227,21 @@ class Workload:
         self._settings = {**self._settings, **settings}
         self.reconcile()
 
-    def evict(self, name: str) -> None:
-        """End a pod as a node does that is drained, or taken back with notice."""
-        if name in self.active:
-            self._delete(name)
-            self.reconcile()
+    def evict(self, name: str, *, within_budget: bool = False) -> bool:
+        """End a pod, as a node does that is drained; return whether it ends, or is gone.
+
+        Source: EvictionREST.Create, canIgnorePDB, checkAndDecrement; countHealthyPods.
+        """
+        pod, budget = self._pods.get(name), self.spec.pod_disruption_budget
+        if pod is None or pod.is_terminating:
+            return True
+        if within_budget and budget is not None and pod.started_us is not None:
+            spare = self.ready_count - (desired := budget.desired_healthy(self.replicas))
+            if spare < 0 or (spare == 0 and (pod.ready_us is not None or desired == 0)):
+                return False
+        self._delete(name)
+        self.reconcile()
+        return True
 
     def reconcile(self) -> None:
         """Create and end pods until nothing is left to do at this instant.
@@ -259,6 +359,7 @@ class Workload:
         self._environment.process(self._start(name, pod))
 
     def _start(self, name: str, pod: Pod) -> ProcessGenerator:
+        yield from self._nodes.bind(pod, self)
         startup_ms = drawn(self.spec.startup_ms, self._world.choices, "pod-startup", name)
         yield self._environment.timeout(startup_ms * US_PER_MS)
         if self._pods.get(name) is pod:

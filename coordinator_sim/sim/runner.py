@@ -26,7 +26,7 @@ from coordinator_sim.sim.consumers import ConsumerProcess
 from coordinator_sim.sim.elision import Elided, Elision
 from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.happenings import Stage
-from coordinator_sim.sim.kubernetes import Workload
+from coordinator_sim.sim.kubernetes import Nodes, Workload
 from coordinator_sim.sim.lag_meter import LagMeter
 from coordinator_sim.sim.members import Member
 from coordinator_sim.sim.network import Network
@@ -183,7 +183,8 @@ class Simulation:
             variety=scenario.variety,
         )
         self.world = world
-        self.kubernetes: dict[str, Workload] = {}
+        self._nodes = Nodes(world, scenario.kubernetes_nodes)
+        self.kubernetes = self._nodes.workloads
         brokers = ClusterDriver(
             cluster,
             environment=self._environment,
@@ -221,14 +222,14 @@ class Simulation:
         for workload in self._scenario.workloads:
             workloads.schedule(workload)
         if self._scenario.kubernetes:
-            self.kubernetes = _kubernetes(self._scenario, world, members)
+            _run_workloads(self._scenario, world, members, self._nodes)
         stage = Stage(
             world,
             brokers,
             members=members,
             connect=connect,
             workloads=workloads,
-            kubernetes=self.kubernetes,
+            kubernetes=self._nodes,
         )
         for task in self._scenario.tasks:
             stage.schedule_task(task)
@@ -380,18 +381,16 @@ def _members(
     return members
 
 
-def _kubernetes(
-    scenario: Scenario, world: World, members: Mapping[str, Member]
-) -> dict[str, Workload]:
+def _run_workloads(
+    scenario: Scenario, world: World, members: Mapping[str, Member], nodes: Nodes
+) -> None:
     groups = {each.group_id: each for each in scenario.groups}
-    workloads = {
-        spec.name: Workload(world, spec, groups[spec.group_id], members)
-        for spec in scenario.kubernetes
-    }
-    for workload in workloads.values():
+    for spec in scenario.kubernetes:
+        workload = Workload(world, spec, groups[spec.group_id], members, nodes)
+        nodes.workloads[spec.name] = workload
+    for workload in nodes.workloads.values():
         workload.reconcile()
         start_autoscaler(world, workload)
-    return workloads
 
 
 def _consumer(world: World, spec: ConsumerSpec, group: ConsumerGroupSpec) -> Member:

@@ -23,7 +23,10 @@ from coordinator_sim_conformance.scenario_timing import circumstances_of
 from coordinator_sim_scenarios.strategies import streams_scenarios, workload_scenarios
 from tests.property.test_scenarios import SEEDS, how_to_replay
 
-EXCUSES = ("EvictPod", "CrashMember", "StopMember", "ScaleWorkload", "ScaleDecision")
+EXCUSES = (
+    *("EvictPod", "DrainNode", "PodEvicted", "PodKilled", "CrashMember", "StopMember"),
+    *("ScaleWorkload", "ScaleDecision"),
+)
 """What makes pods fewer beside the rolling update."""
 SETTLED_US = 120_000_000
 """Since the last change of the replicas, until all pods are as they should be."""

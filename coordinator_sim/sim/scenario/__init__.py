@@ -24,6 +24,7 @@ from coordinator_sim.sim.scenario.happenings import (
     DelayResponse,
     DeleteTopic,
     DenyAccess,
+    DrainNode,
     DropResponse,
     DuplicateResponse,
     EvictPod,
@@ -41,6 +42,7 @@ from coordinator_sim.sim.scenario.happenings import (
     ReorderResponses,
     RestartMember,
     RestRequest,
+    RollBrokers,
     RollOut,
     ScaleWorkload,
     SetClock,
@@ -51,7 +53,7 @@ from coordinator_sim.sim.scenario.happenings import (
     rolling_bounce,
     scale_out,
 )
-from coordinator_sim.sim.scenario.kubernetes import CpuTarget, WorkloadSpec
+from coordinator_sim.sim.scenario.kubernetes import CpuTarget, PodDisruptionBudget, WorkloadSpec
 from coordinator_sim.sim.scenario.scenario import (
     Scenario,
     with_assignor,
@@ -117,6 +119,7 @@ __all__ = [
     "DelayResponse",
     "DeleteTopic",
     "DenyAccess",
+    "DrainNode",
     "DropResponse",
     "DuplicateResponse",
     "EvictPod",
@@ -135,12 +138,14 @@ __all__ = [
     "PauseMember",
     "PerPoll",
     "PerRecord",
+    "PodDisruptionBudget",
     "ProcessingLaw",
     "RecordFates",
     "RemoveConnector",
     "ReorderResponses",
     "RestRequest",
     "RestartMember",
+    "RollBrokers",
     "RollOut",
     "ScaleWorkload",
     "ScaledObject",

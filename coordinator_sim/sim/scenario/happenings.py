@@ -425,11 +425,46 @@ class EvictPod(_Happening, frozen=True, kw_only=True):
     member: str
 
 
+class DrainNode(_Happening, frozen=True, kw_only=True):
+    """Drain a node with `kubectl drain`, or take it back as a spot node, with notice.
+
+    New pods go to other nodes, and wait while there is none. A drain evicts the node's pods as far
+    as budgets allow, and asks again every 5 s. With a notice all pods end at once.
+
+    Args:
+        node: Number of the node, from 1.
+        for_ms: Until the drain gives up (`--timeout`), and the node, or another one in its place,
+            takes pods again.
+        notice_ms: Until the machine is gone, with what runs on it; None for a drain.
+    """
+
+    node: int
+    for_ms: int
+    notice_ms: int | None = None
+
+
+class RollBrokers(_Happening, frozen=True, kw_only=True):
+    """Restart all brokers one after another by controlled shutdowns, as Strimzi's KafkaRoller does.
+
+    A replica is in sync as soon as its broker is back: for `min.insync.replicas` the roll waits
+    while brokers are down or frozen, but for none that has yet to fetch what was written.
+
+    Args:
+        down_ms: From the end of a broker's process until the next one has registered.
+        readiness_ms: From there until its pod is Ready.
+        controller: The active controller, which comes last; 0 if no broker is a controller too.
+    """
+
+    down_ms: int = 20_000
+    readiness_ms: int = 10_000
+    controller: int = 0
+
+
 ProcessHappening = StartMember | StopMember | CrashMember | RestartMember
 MemberHappening = PauseMember | SlowPoll | ChangeSubscription | LagConfigTopic | RestRequest
 ResponseHappening = DropResponse | DelayResponse | DuplicateResponse | ReorderResponses
 ConnectorHappening = AddConnector | RemoveConnector | ChangeTaskCount | FailWork
-WorkloadHappening = RollOut | ScaleWorkload | EvictPod
+WorkloadHappening = RollOut | ScaleWorkload | EvictPod | DrainNode
 ClusterHappening = (
     PartitionNetwork
     | DegradeNetwork
@@ -438,6 +473,7 @@ ClusterHappening = (
     | PauseBroker
     | CrashBroker
     | FailOffsetsReads
+    | RollBrokers
 )
 AdminHappening = AddPartitions | CreateTopic | DeleteTopic | ChangeConfig | DenyAccess
 Happening = (
@@ -524,7 +560,7 @@ def end_of(happening: Happening) -> int:
             return happening.at_ms + happening.for_ms
         case PauseBroker() | CrashBroker() | LagConfigTopic() | HoldReplication():
             return happening.at_ms + happening.for_ms
-        case SlowDownstream():
+        case SlowDownstream() | DrainNode():
             return happening.at_ms + happening.for_ms
         case FailOffsetsReads():
             return happening.at_ms + happening.for_ms + 1

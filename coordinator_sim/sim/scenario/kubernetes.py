@@ -25,6 +25,7 @@ _DAY_MS: Final = 86_400_000
 _MAX_PODS: Final = 10_000
 """Pods of one workload, and as many of maxSurge: what `shape --consumers` takes."""
 _COUNT: Final = re.compile(r"(?:[0-9]{1,6}|[0-9]{1,3}%)")
+_SHARE: Final = re.compile(r"(?:[0-9]{1,6}|[0-9]{1,2}%|100%)")
 STARTUP_MS: Final = (3_000, 5_000, 6_000, 8_000, 10_000, 15_000, 40_000)
 """From a pod's creation to its consumer's start. Assumption: scheduling takes a second, a JVM with
 a framework several, and a node that lacks the image half a minute."""
@@ -63,6 +64,22 @@ class CpuTarget(Struct, frozen=True, kw_only=True, tag="hpa", forbid_unknown_fie
 Autoscaler = ScaledObject | CpuTarget
 
 
+class PodDisruptionBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many pods evictions must leave Ready, or how many replicas may be missing.
+
+    Either one is a number, or percent of the replicas, which are rounded up.
+    """
+
+    min_available: str | None = None
+    max_unavailable: str | None = None
+
+    def desired_healthy(self, replicas: int) -> int:
+        """Return how many pods must be Ready. Source: DisruptionController.getExpectedPodCount."""
+        if self.max_unavailable is not None:
+            return max(replicas - _counted(self.max_unavailable, replicas, rounds_up=True), 0)
+        return _counted(self.min_available or "0", replicas, rounds_up=True)
+
+
 class WorkloadSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A Deployment, a StatefulSet, or a StrimziPodSet as Strimzi makes one of a KafkaConnect.
 
@@ -83,6 +100,7 @@ class WorkloadSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         shutdown_ms: Quantiles of the time from SIGTERM to the consumer's close.
         termination_grace_period_s: From SIGTERM to SIGKILL.
         autoscaler: What changes `replicas`; None for nothing.
+        pod_disruption_budget: What `kubectl drain` must leave; None lets all pods go at once.
     """
 
     name: str
@@ -99,6 +117,7 @@ class WorkloadSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     shutdown_ms: tuple[int, ...] = SHUTDOWN_MS
     termination_grace_period_s: int = 30
     autoscaler: Autoscaler | None = None
+    pod_disruption_budget: PodDisruptionBudget | None = None
 
     def limits(self) -> Limits | None:
         """Return the limits of the autoscaler, if there is one."""
@@ -241,6 +260,8 @@ def check_workloads(workloads: tuple[WorkloadSpec, ...], groups: tuple[GroupSpec
             )
         _check_counts(where, spec, group)
         _check_times(where, spec)
+        if spec.pod_disruption_budget is not None:
+            _check_budget(where, spec.kind, spec.pod_disruption_budget)
         scaler = spec.autoscaler
         if scaler is not None and isinstance(group, ConnectGroupSpec):
             raise ScenarioError(f"autoscaler of {where}: Connect workers are not scaled; use null")
@@ -251,6 +272,20 @@ def check_workloads(workloads: tuple[WorkloadSpec, ...], groups: tuple[GroupSpec
             for name in ("utilization", "request_milli", "busy_milli"):
                 if getattr(scaler, name) < 1:
                     raise ScenarioError(f"{name} of {where}: must be at least 1")
+
+
+def _check_budget(where: str, kind: str, budget: PodDisruptionBudget) -> None:
+    texts = [each for each in (budget.min_available, budget.max_unavailable) if each is not None]
+    if len(texts) != 1 or not _SHARE.fullmatch(texts[0]):
+        raise ScenarioError(
+            f"pod_disruption_budget of {where}={', '.join(texts)!r}: give min_available or "
+            "max_unavailable, as a number or as percent up to '100%'"
+        )
+    if kind == "StrimziPodSet" and not (budget.min_available or "").isdecimal():
+        raise ScenarioError(
+            f"pod_disruption_budget of {where}: Kubernetes knows no scale of a StrimziPodSet; give "
+            "min_available as a number"
+        )
 
 
 def _check_times(where: str, spec: WorkloadSpec) -> None:

@@ -49,6 +49,7 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
         tasks: The tasks that the happenings come from, if it was written as tasks.
         workloads: The tasks that bring clients of their own.
         kubernetes: Deployments and StatefulSets whose pods are members of groups.
+        kubernetes_nodes: Number of nodes that their pods run on; these are numbered from 1.
         variety: Distributions to draw from for each run, by its seed. None makes the exact world:
             all events at their written instants, small, reproducible and in lockstep; its times
             show the order of events, not the costs of a cluster.
@@ -73,6 +74,7 @@ class UncheckedScenario(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     workloads: tuple[WorkloadTask, ...] = ()
     objective_lag_ms: int | UnsetType = UNSET
     kubernetes: tuple[WorkloadSpec, ...] = ()
+    kubernetes_nodes: int = 1
 
     def members(self) -> tuple[world.MemberSpec, ...]:
         """Return every consumer and worker, group by group."""

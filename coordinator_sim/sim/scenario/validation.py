@@ -128,9 +128,10 @@ def _check_world_happening(
         | happenings.WorkloadHappening
     ),
 ) -> None:
+    if isinstance(happening, happenings.WorkloadHappening):
+        _check_workload(scenario, happening)
+        return
     match happening:
-        case happenings.RollOut() | happenings.ScaleWorkload() | happenings.EvictPod():
-            _check_workload(scenario, happening)
         case happenings.PartitionNetwork():
             _check_cut(scenario, happening)
         case happenings.DegradeNetwork():
@@ -146,6 +147,8 @@ def _check_world_happening(
             checks.within(f"for_ms of {kind}", happening.for_ms, 1, checks.MAX_TIME_MS)
             if isinstance(happening, happenings.FailOffsetsReads):
                 _check_prefix(scenario, happening.prefix)
+        case happenings.RollBrokers():
+            _check_roll(scenario, happening)
         case happenings.SlowDownstream():
             _check_downstream(scenario, happening)
         case _:
@@ -252,7 +255,20 @@ def _check_start(
             raise unknown_setting(name)
 
 
+def _check_roll(scenario: UncheckedScenario, roll: happenings.RollBrokers) -> None:
+    checks.within("down_ms of RollBrokers", roll.down_ms, 1, checks.MAX_TIME_MS)
+    checks.within("readiness_ms of RollBrokers", roll.readiness_ms, 0, checks.MAX_TIME_MS)
+    checks.within("controller of RollBrokers", roll.controller, 0, scenario.brokers)
+
+
 def _check_workload(scenario: UncheckedScenario, happening: happenings.WorkloadHappening) -> None:
+    if isinstance(happening, happenings.DrainNode):
+        if not scenario.kubernetes:
+            raise ScenarioError("DrainNode: no pod runs on a node; add a workload to `kubernetes`")
+        checks.within("node of DrainNode", happening.node, 1, scenario.kubernetes_nodes)
+        checks.within("for_ms of DrainNode", happening.for_ms, 1, checks.MAX_TIME_MS)
+        checks.within("notice_ms of DrainNode", happening.notice_ms or 0, 0, happening.for_ms)
+        return
     if isinstance(happening, happenings.EvictPod):
         checks.known("pod", happening.member, scenario.pods)
         return
@@ -503,6 +519,8 @@ def check_scenario(scenario: UncheckedScenario) -> None:
     _check_workloads(scenario)
     if scenario.kubernetes:
         check_workloads(scenario.kubernetes, scenario.groups)
+        nodes = scenario.kubernetes_nodes
+        checks.within("kubernetes_nodes", nodes, 1, 5_000)  # Kubernetes' own limit.
     for happening in scenario.happenings:
         check_happening(scenario, happening)
         if isinstance(happening, StartMember | RestartMember) and happening.settings:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.sim.runner import Simulation
 from coordinator_sim.sim.scenario import (
     Behavior,
     ConnectGroupSpec,
@@ -17,11 +18,13 @@ from coordinator_sim.sim.scenario import (
     CpuTarget,
     CrashBroker,
     CrashMember,
+    DrainNode,
     EvictPod,
     Happening,
     Limits,
     PauseBroker,
     PerRecord,
+    PodDisruptionBudget,
     RestartMember,
     RollOut,
     ScaledObject,
@@ -40,6 +43,7 @@ from coordinator_sim.sim.scenario import (
 from coordinator_sim.sim.scenario.kubernetes import fenceposts
 from coordinator_sim.sim.scenario.variants import with_membership
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.recorder import MemoryRecorder
 from tests.simulated import events_of, scenario_of
 
 STEADY: Final = {"startup_ms": (5_000, 5_000), "shutdown_ms": (500, 500)}
@@ -53,6 +57,7 @@ def world_of(
     record_us: int = 1_000,
     duration_ms: int = 300_000,
     autoscaler: ScaledObject | CpuTarget | None = None,
+    nodes: int = 1,
     **fields: Any,  # noqa: ANN401 - fields of a workload
 ) -> Scenario:
     """Return a workload `app` with a consumer group of as many slots as pods."""
@@ -71,6 +76,7 @@ def world_of(
             WorkloadSpec(name="app", group_id="app", autoscaler=autoscaler, **{**STEADY, **fields}),
         ),
         happenings=happenings,
+        kubernetes_nodes=nodes,
     )
 
 
@@ -230,6 +236,128 @@ def test_evicted_pod_is_replaced() -> None:
     events = events_of(world_of(EvictPod(at_ms=60_000, member="app-0"), replicas=2))
     assert told(events, "stopping") == [(60, "app-0")]
     assert told(events, "started")[2:] == [(65, "app-2")]
+
+
+def test_drain_asks_again_every_five_seconds_until_the_budget_lets_a_pod_go() -> None:
+    """Replacements are Ready six seconds after an eviction: the second request is refused too."""
+    drain = DrainNode(at_ms=60_000, node=1, for_ms=60_000)
+    budget = PodDisruptionBudget(max_unavailable="1")
+    scenario = world_of(drain, nodes=2, replicas=6, pod_disruption_budget=budget)
+    events = events_of(scenario)
+    asked = [
+        (event.ts_us // 1_000_000, event.reason_text, (event.attrs or {}).get("member"))
+        for event in events
+        if event.event is Event.FAULT
+    ]
+    assert asked == [
+        (60, "DrainNode", None),
+        (60, "PodEvicted", "app-0"),
+        (60, "EvictionRefused", "app-2"),
+        (60, "EvictionRefused", "app-4"),
+        (65, "EvictionRefused", "app-2"),
+        (65, "EvictionRefused", "app-4"),
+        (70, "PodEvicted", "app-2"),
+        (70, "EvictionRefused", "app-4"),
+        (75, "EvictionRefused", "app-4"),
+        (80, "PodEvicted", "app-4"),
+        (120, "NodeUncordoned", None),
+    ]
+    assert told(events, "stopping") == [(60, "app-0"), (70, "app-2"), (80, "app-4")]
+
+
+@pytest.mark.parametrize(("crashed", "evicted"), [(1, ["app-0"]), (2, [])])
+def test_drain_takes_an_unready_pod_only_while_enough_others_are_ready(
+    crashed: int, evicted: list[str]
+) -> None:
+    """It does not count as available: with five of six Ready it may go, with four it may not."""
+    crashes = [CrashMember(at_ms=59_500, member=f"app-{each}") for each in range(crashed)]
+    drain = DrainNode(at_ms=60_000, node=1, for_ms=5_000)
+    budget = PodDisruptionBudget(max_unavailable="1")
+    scenario = world_of(*crashes, drain, nodes=2, replicas=6, pod_disruption_budget=budget)
+    assert [name for _, name in told(events_of(scenario), "stopping")] == evicted
+
+
+def test_drain_that_no_budget_ever_allows_gives_up() -> None:
+    """`minAvailable` of all pods keeps every pod; without a budget all end at once."""
+    drain = DrainNode(at_ms=60_000, node=1, for_ms=60_000)
+    blocked = world_of(
+        drain, nodes=2, replicas=4, pod_disruption_budget=PodDisruptionBudget(min_available="100%")
+    )
+    assert told(events_of(blocked), "stopping") == []
+    free = events_of(world_of(drain, nodes=2, replicas=4))
+    assert told(free, "stopping") == [(60, "app-0"), (60, "app-2")]
+
+
+def test_pods_of_a_new_revision_are_spread_by_themselves() -> None:
+    """After the drain all pods are on node 2; half of the next revision's start beside them."""
+    drain = DrainNode(at_ms=60_000, node=1, for_ms=20_000)
+    roll_out = RollOut(at_ms=90_000, workload="app")
+    scenario = world_of(drain, roll_out, nodes=2, replicas=4, max_surge="100%")
+    simulation = Simulation(scenario, seed=0, recorder=MemoryRecorder())
+    simulation.run_until(85_000_000)
+    assert [pod.node for pod in simulation.kubernetes["app"].pods.values()] == [2, 2, 2, 2]
+    simulation.run_until(120_000_000)
+    assert [pod.node for pod in simulation.kubernetes["app"].pods.values()] == [1, 2, 1, 2]
+
+
+def test_pods_wait_while_every_node_is_cordoned() -> None:
+    """They start five seconds after the only node takes pods again."""
+    events = events_of(world_of(DrainNode(at_ms=60_000, node=1, for_ms=30_000), replicas=2))
+    assert told(events, "started")[2:] == [(95, "app-2"), (95, "app-3")]
+
+
+def test_node_that_is_taken_back_ends_its_pods_at_once_and_kills_what_is_left() -> None:
+    """No budget is looked at, and the machine is gone before the grace period of 30 s is over."""
+    scenario = world_of(
+        SlowPoll(at_ms=50_000, member="app-2", for_ms=120_000),
+        DrainNode(at_ms=60_000, node=1, for_ms=60_000, notice_ms=20_000),
+        nodes=2,
+        replicas=4,
+        records_per_s=10,
+        pod_disruption_budget=PodDisruptionBudget(max_unavailable="1"),
+    )
+    events = events_of(scenario)
+    assert told(events, "stopping") == [(60, "app-0"), (60, "app-2")]
+    assert told(events, "crashed") == [(80, "app-2")]
+
+
+@settings(max_examples=5)
+@given(
+    replicas=st.integers(1, 4),
+    nodes=st.integers(1, 3),
+    percent=st.integers(0, 100),
+    kind=st.sampled_from(("Deployment", "StatefulSet")),
+)
+@example(replicas=4, nodes=2, percent=1, kind="Deployment")
+def test_drains_leave_what_the_budget_asks_for(
+    replicas: int, nodes: int, percent: int, kind: str
+) -> None:
+    """Also two at a time; pods are spread evenly, and end on nodes that are not drained."""
+    budget = PodDisruptionBudget(min_available=f"{percent}%")
+    drains = [
+        DrainNode(at_ms=60_000 + node, node=node, for_ms=60_000)
+        for node in range(1, min(nodes, 2) + 1)
+    ]
+    scenario = world_of(
+        *drains,
+        nodes=nodes,
+        replicas=replicas,
+        kind=kind,
+        pod_disruption_budget=budget,
+        duration_ms=110_000,
+    )
+    simulation = Simulation(scenario, seed=0, recorder=MemoryRecorder())
+    simulation.run_until(60_000_000 - 1)
+    workload = simulation.kubernetes["app"]
+    counts = [
+        sum(pod.node == node for pod in workload.pods.values()) for node in range(1, nodes + 1)
+    ]
+    assert max(counts) - min(counts) <= 1
+    for at_ms in range(60_000, 110_000, 500):
+        simulation.run_until(at_ms * 1_000)
+        assert workload.ready_count * 100 >= replicas * percent
+    if nodes > len(drains) and percent <= 100 - 100 // replicas:
+        assert {pod.node for pod in workload.active.values()} == {nodes}
 
 
 def test_container_that_crashes_backs_off() -> None:
@@ -417,3 +545,34 @@ def test_pod_is_not_started_or_stopped_by_hand() -> None:
         world_of(EvictPod(at_ms=5, member="api-0"))
     with pytest.raises(ScenarioError, match="replicas of ScaleWorkload=9"):
         world_of(ScaleWorkload(at_ms=5, workload="app", replicas=9))
+
+
+@pytest.mark.parametrize(
+    ("drain", "fields", "message"),
+    [
+        ({"node": 3}, {"nodes": 2}, "node of DrainNode=3: must be from 1 to 2"),
+        ({"notice_ms": 11}, {}, "notice_ms of DrainNode=11: must be from 0 to 10"),
+        ({}, {"nodes": 0}, "kubernetes_nodes=0: must be from 1 to 5000"),
+        ({}, {"pod_disruption_budget": PodDisruptionBudget()}, "give min_available or max_unav"),
+        (
+            {},
+            {"pod_disruption_budget": PodDisruptionBudget(min_available="101%")},
+            "='101%': give min_available or max_unavailable, as a number or as percent",
+        ),
+        (
+            {},
+            {
+                "kind": "StrimziPodSet",
+                "pod_disruption_budget": PodDisruptionBudget(max_unavailable="1"),
+            },
+            "knows no scale of a StrimziPodSet; give min_available as a number",
+        ),
+    ],
+)
+def test_drain_that_no_cluster_can_have_is_refused(
+    drain: dict[str, int], fields: dict[str, Any], message: str
+) -> None:
+    """The message names the value, the bound and the fix."""
+    node = {"node": 1, **drain}
+    with pytest.raises(ScenarioError, match=message):
+        world_of(DrainNode(at_ms=5, for_ms=10, **node), **fields)  # type: ignore[arg-type]
