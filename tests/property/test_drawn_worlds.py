@@ -100,6 +100,9 @@ class Watch:
         """Whether pods may be fewer than the rolling update leaves: not all have been Ready yet."""
         self._replicas = workload.replicas
         self._changed_us = 0
+        self._excused_us = 0
+        """Up to when a member that was stopped may still be Ready."""
+        self._count = 0
 
     def look(self, now_us: int, events: list[TraceEvent]) -> None:
         """Check the pods that are there."""
@@ -110,15 +113,18 @@ class Watch:
         faults = [each.reason_text for each in events if each.event is Event.FAULT]
         if any(each in EXCUSES for each in faults):
             self._is_excused, self._changed_us = True, now_us
+            self._excused_us = now_us + self.spec.termination_grace_period_s * 1_000_000
         elif "RollOut" in faults:
             self._changed_us = now_us
         surge, unavailable = fenceposts(self.spec, replicas)
         if self.spec.kind == "StatefulSet":
-            surge, unavailable = 0, 1
+            # Pods that are too many end one after the other.
+            surge, unavailable = max(self._count - replicas, 0), 1
             self._look_at_order(now_us)
         assert len(active) <= replicas + surge, f"{len(active)} pods at {now_us} us"
+        self._count = len(active)
         lowest = replicas - unavailable
-        if workload.ready_count >= replicas:
+        if workload.ready_count >= replicas and now_us > self._excused_us:
             self._is_excused = False
         assert self._is_excused or workload.ready_count >= lowest, (
             f"{workload.ready_count} of {replicas} are Ready at {now_us} us"
