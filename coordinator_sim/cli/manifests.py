@@ -175,8 +175,11 @@ class Manifests:
                 f"{self._file}: no Deployment, StatefulSet or KafkaConnect of a Kafka client; of "
                 "several those count that have a kafka trigger, or a variable like KAFKA_GROUP_ID"
             )
+        left_out = {key for key in self._specs if key[0] in _OF_CLIENTS and key not in found}
         for (kind, name), spec in self._specs.items():
-            if kind in _OF_CLIENTS and (kind, name) not in found:
+            of = spec.get("scaleTargetRef.kind", str, "Deployment")
+            scaled = (of, spec.get("scaleTargetRef.name", str, ""))
+            if not left_out.isdisjoint([(kind, name), scaled]):
                 self.read.pop(f"{kind} {name}", None)
                 self.ignored[f"{kind} {name}"] = {"(no group id)": None}
                 continue

@@ -27,6 +27,9 @@ _ACKNOWLEDGES: Final[dict[str, Literal["poll", "sync", "async"]]] = {
     "async": "async",
 }
 """When a share consumer acknowledges instead of committing."""
+_OWN_RHYTHM: Final = ("every", "interval")
+"""Commits after a number of records or a time, which an acknowledgement does not wait for."""
+_ASSIGNORS: Final = world.ConsumerGroupSpec(group_id="", topics=(), members=()).assignors
 _OF_GROUP: Final = ("group_id", "topics")
 _OF_MEMBER: Final = ("name", "start_ms", "processing_ms", "processing")
 _OF_CONSUMERS: Final = ("instance_id", "rack", "callback_ms")
@@ -71,6 +74,10 @@ def left_out(scenario: Scenario, kind: str) -> tuple[str, ...]:
             names.update(each.settings)
             if kind == SHARE:
                 names.update(name for name in _OF_CONSUMERS if getattr(each, name, None))
+                if isinstance(each, world.ConsumerSpec) and each.commits.when in _OWN_RHYTHM:
+                    names.add("commits")
+                if getattr(each, "assignors", _ASSIGNORS) != _ASSIGNORS:
+                    names.add(STRATEGY)
             elif getattr(each, "acknowledges", "") == "explicit":
                 names.add("acknowledges")
     return tuple(sorted(names.difference(READ[kind], ["group.protocol"])))

@@ -196,11 +196,15 @@ def test_what_a_scenario_lacks_is_told_as_ignored(tmp_path: Path) -> None:
         readinessProbe={"periodSeconds": 5, "failureThreshold": 3},
     )
     web = {**manifest("Deployment", {"replicas": 2}), "metadata": {"name": "web"}}
-    items = [manifest("Deployment", {"template": template}), web]
+    scaled = {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 9}
+    of_web = {**manifest("HorizontalPodAutoscaler", scaled), "metadata": {"name": "web"}}
+    items = [manifest("Deployment", {"template": template}), web, of_web]
     found = Manifests(written(tmp_path, json.dumps({"kind": "List", "items": items})))
     (workload,) = found.workloads()
     assert (workload.spec.group_id, workload.settings) == ("g", {})
-    assert found.ignored["Deployment web"] == {"(no group id)": None}
+    left_out = {"(no group id)": None}
+    assert found.ignored["Deployment web"] == left_out
+    assert found.ignored["HorizontalPodAutoscaler web"] == left_out
     assert set(found.ignored["Deployment app"]) == {
         "KAFKA_SESSION_TIMEOUT_MS (value not in the manifest)",
         "containers.env.valueFrom.secretKeyRef.name",

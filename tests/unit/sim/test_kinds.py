@@ -163,6 +163,12 @@ def test_what_a_kind_goes_without_is_told() -> None:
     assert left_out(static, "share") == ("instance_id", "session.timeout.ms")
     assert left_out(static, "consumer") == ("session.timeout.ms",)
     assert left_out(static, "classic") == ()
+    rhythm = CommitPolicy(when="every", records=9)
+    own = consumers(commits=rhythm)
+    (group,) = own.groups
+    own = replace(own, groups=(replace(group, assignors=("sticky",)),))
+    assert left_out(own, "share") == ("commits", "partition.assignment.strategy")
+    assert left_out(own, "consumer") == ()
 
     shared = world(ShareConsumerSpec(name="a", acknowledges="explicit"))
     (group,) = shared.groups
