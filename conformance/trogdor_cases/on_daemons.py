@@ -100,18 +100,10 @@ def parts_for_daemons(cases: Iterable[TrogdorCase], part_count: int) -> list[lis
 
 
 def play_stories(stories: list[StoryCase], daemons: Daemons) -> Iterator[tuple[str, str]]:
-    """Play stories that share their nodes; yield each case's id, and why it failed or nothing.
-
-    A story that fails is played once more on other processes: a busy host may be later than its
-    slack.
-    """
+    """Play stories that share their nodes; yield each case's id, and why it failed or nothing."""
     with _started(stories[0], daemons) as trogdor:
         for story in stories:
-            reason = _outcome(partial(_play, story, trogdor))
-            if reason:
-                with _started(story, daemons) as another:
-                    reason = _outcome(partial(_play, story, another))
-            yield story.case_id, reason
+            yield story.case_id, _outcome(partial(_play, story, trogdor))
 
 
 @contextmanager
