@@ -173,11 +173,16 @@ def test_each_trace_replays_to_the_last_row(told: Path) -> None:
         unexplained = [line for group in report.groups for line in group.unexplained]
         assert unexplained == [], name
     assert [entry.saves_ms for entry in reports["segments"].what_if] == [None, None]
-    figures = [
-        (entry.group_id, entry.with_settings.rebalances, entry.with_settings.removed)
+    figures = {
+        name: {
+            (entry.group_id, entry.with_settings.removed, entry.with_settings.rebalances)
+            for entry in reports[name].what_if
+            if entry.with_settings is not None
+        }
         for name in ("log", "requests", "all")
-        for entry in reports[name].what_if
-        if entry.with_settings is not None
-    ]
-    assert len(figures) == 6
-    assert len(set(figures)) == 2
+    }
+    assert figures["requests"] == figures["all"]
+    # The log alone does not tell the session timeout, by which rebalances may fall together.
+    certain = {name: {each[:2] for each in found} for name, found in figures.items()}
+    assert certain["log"] == certain["all"]
+    assert len(certain["all"]) == 2
