@@ -49,7 +49,7 @@ LOCKED = {
 
 GUIDES_WITHOUT_SPARK = (
     "ingest.md or what-if or broker-log or own-topology or assignor or offsets-log or settings.md "
-    "or rehearse"
+    "or rehearse or autoscaler or share-group or streams-deploy"
 )
 """Pages whose commands are run from the wheel."""
 
