@@ -84,8 +84,8 @@ _CHANCES: Final = 1_000_000
 """Steps of a rule's probability."""
 _RESUME_ORDERS: Final = (REQUESTS, TIMERS)
 CONTROLLED_SHUTDOWN_US: Final = 2_050_000
-"""From SIGTERM until a broker may end: its second heartbeat comes 50 ms after the first, mostly too
-early for those of the others, and its third `broker.heartbeat.interval.ms` later."""
+"""From SIGTERM until a broker may end: its second heartbeat comes 50 ms after the first, usually
+before the other brokers' next heartbeats, and its third `broker.heartbeat.interval.ms` later."""
 
 
 @lru_cache(maxsize=64)
@@ -313,6 +313,7 @@ class ClusterDriver(Alarmed):
         "_next_number",
         "_recorder",
         "_traced_rules",
+        "_up_since",
         "cluster",
         "held",
         "network",
@@ -337,6 +338,7 @@ class ClusterDriver(Alarmed):
         self._recorder = recorder
         self._choices = choices
         self._halting: dict[int, None] = {}
+        self._up_since: dict[int, int] = {}
         self.held: dict[int, list[Action]] = {}
         self._channels: dict[Connection, Channel] = {}
         self._next_number = 1
@@ -346,7 +348,7 @@ class ClusterDriver(Alarmed):
         cluster.faults.chance = self._fault_chance
         cluster.jobs.begun = self._long_work_begins
         cluster.operations.election_delay_ms = failover_ms
-        cluster.cluster_events.broker_fenced.append(partial(self._record, "BrokerFenced"))
+        cluster.cluster_events.broker_fenced.append(partial(self.record, "BrokerFenced"))
         for broker_id in cluster.settings.broker_ids:
             network.attach(broker_id, self)
 
@@ -412,7 +414,7 @@ class ClusterDriver(Alarmed):
         if fault_id in self._traced_rules:
             client_id, done = call.context.client_id, as_json(action)
             attrs = {"api": call.api.name, "client": client_id, "action": done}
-            self._record("FaultActed", call.broker_id, attrs)
+            self.record("FaultActed", call.broker_id, attrs)
 
     def create_topic(self, name: str, partitions: int) -> None:
         """Create a topic, or grow it to a number of partitions; see `world.create_topic`."""
@@ -455,18 +457,25 @@ class ClusterDriver(Alarmed):
     def shut_down(self, broker_id: int, down_ms: int) -> None:
         """Send SIGTERM to a broker, and start it `down_ms` after its process has ended.
 
-        Other replicas lead its partitions at once. The controller lets it go, and fences it, when
-        heartbeats have shown that all others know.
+        Other replicas in sync lead its partitions at once; a partition without one has no leader.
+        The controller lets it go, and fences it, when heartbeats have shown that all others know.
 
-        Source: kafka 4.4, BrokerLifecycleManager, BrokerHeartbeatManager.calculateNextBrokerState.
+        Source: kafka 4.4, BrokerLifecycleManager, BrokerHeartbeatManager.calculateNextBrokerState,
+        ReplicationControlManager.handleBrokerInControlledShutdown.
         """
         now = self._now()
-        self._record("BrokerStopping", broker_id)
+        self.record("BrokerStopping", broker_id)
         self.cluster.leadership.shut_down(broker_id, now)
-        self.call_later(CONTROLLED_SHUTDOWN_US, partial(self._end, broker_id, down_ms))
+        self.cluster.leadership.broker_lost(broker_id, now)
+        epoch = self.cluster.image.broker_epochs.get(broker_id)
+        self.call_later(CONTROLLED_SHUTDOWN_US, partial(self._end, broker_id, epoch, down_ms))
         self._go_on(now)
 
-    def _end(self, broker_id: int, down_ms: int) -> None:
+    def _end(self, broker_id: int, epoch: int | None, down_ms: int) -> None:
+        """End the process of that epoch, unless it has died meanwhile."""
+        is_same = self.cluster.image.broker_epochs.get(broker_id) == epoch
+        if not is_same or broker_id not in self.cluster.groups.living:
+            return
         self.crash(broker_id, down_ms)
         now = self._now()
         self.cluster.operations.fence(broker_id, now)
@@ -488,11 +497,18 @@ class ClusterDriver(Alarmed):
         self._go_on(now)
 
     def _restart(self, broker_id: int) -> None:
-        self._record("BrokerRestarted", broker_id)
+        self.record("BrokerRestarted", broker_id)
+        self._up_since[broker_id] = self._environment.now_us
         now = self._now()
         self.network.attach(broker_id, self)
         self.cluster.operations.resume(broker_id, now)
         self._go_on(now)
+
+    def is_ready(self, broker_id: int, readiness_ms: int) -> bool:
+        """Return whether a broker runs, and registered `readiness_ms` ago or earlier."""
+        up_us = self._up_since.get(broker_id, -readiness_ms * US_PER_MS)
+        up_ms = (self._environment.now_us - up_us) // US_PER_MS
+        return self.cluster.brokers.is_running(broker_id) and up_ms >= readiness_ms
 
     def set_clock(self, broker_id: int, *, skew_ms: int, drift_ppm: int) -> None:
         """Step the wall clock of a broker's machine to the true time and a skew; let it drift.
@@ -523,7 +539,7 @@ class ClusterDriver(Alarmed):
         now = self._now()
         if broker_id not in self._halting:
             self._halting[broker_id] = None
-            self._record("LogDirectoryFailed", broker_id, {"partition": str(partition)})
+            self.record("LogDirectoryFailed", broker_id, {"partition": str(partition)})
             down_ms = (end_us - self._environment.now_us) // US_PER_MS + 1
             self.call_later(0, partial(self._halt, broker_id, down_ms))
         # What waits for followers is answered by nobody.
@@ -556,7 +572,7 @@ class ClusterDriver(Alarmed):
         if self.held.get(broker_id) is not held:
             return  # it died
         first = _RESUME_ORDERS[self._choices.choose("resume", f"broker-{broker_id}", 2)]
-        self._record("BrokerResumed", broker_id, {"first": first})
+        self.record("BrokerResumed", broker_id, {"first": first})
         now = self._now()
         del self.held[broker_id]
         self.network.go_on(broker_id)
@@ -610,7 +626,8 @@ class ClusterDriver(Alarmed):
         self.cluster.expire(now)
         self._go_on(now)
 
-    def _record(self, what: str, broker_id: int, attrs: dict[str, str] | None = None) -> None:
+    def record(self, what: str, broker_id: int, attrs: dict[str, str] | None = None) -> None:
+        """Record what happens to a broker."""
         self._recorder.record(
             TraceEvent(
                 event=Event.FAULT,

@@ -1,6 +1,6 @@
 """What an operator does: requests about topics, configs and ACLs, by the cluster's own APIs.
 
-A rolling restart of all brokers, too: a port of Strimzi's KafkaRoller.
+Also ports Strimzi's KafkaRoller: a rolling restart of all brokers.
 
 DEVIATION: a broker that is not Ready in its last attempt is given up, and not restarted by force:
 here it is down for as long as the scenario says. A roll that failed is not begun again.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from heapq import heappop, heappush
 from typing import Any, Final
 
+from simpy import Resource
 from simpy.events import Event
 
 from coordinator_sim.broker.apis.config_changes import AlterOperation
@@ -30,8 +31,8 @@ from coordinator_sim.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from coordinator_sim.sim.brokers import CONTROLLED_SHUTDOWN_US, ClusterDriver
+from coordinator_sim.sim.environment import Environment
 from coordinator_sim.sim.scenario.happenings import ChangeConfig, DenyAccess, RollBrokers
-from coordinator_sim.sim.world import World
 
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 """`authorizer.class.name` of a cluster in which access is denied."""
@@ -139,20 +140,22 @@ def _resource(rule: DenyAccess) -> tuple[int, str]:
 
 
 def roll_brokers(
-    world: World, brokers: ClusterDriver, roll: RollBrokers
+    environment: Environment, brokers: ClusterDriver, roll: RollBrokers, lock: Resource
 ) -> Generator[Event, None, None]:
     """Restart each broker, unready ones first; end early if one does not become Ready again.
 
     Put off are the active controller while others are left, and a broker without which a partition
-    would lack replicas in sync.
+    would lack replicas in sync. The roll begins when it has the cluster's lock.
 
     Source: strimzi main of 2026, KafkaRoller.rollingRestart, schedule, restartIfNecessary; BackOff;
-    KafkaReconciler.maybeRollKafka.
+    KafkaReconciler.maybeRollKafka; AbstractOperator.withLock.
     """
-    environment, cluster = world.environment, brokers.cluster
+    turn = lock.request()
+    yield turn
+    cluster, readiness_ms = brokers.cluster, roll.readiness_ms
     order: list[int] = []
     for broker_id in cluster.settings.broker_ids:
-        order.insert(len(order) if cluster.brokers.is_running(broker_id) else 0, broker_id)
+        order.insert(len(order) if brokers.is_ready(broker_id, readiness_ms) else 0, broker_id)
     attempts = dict.fromkeys(order, 0)
     queue = [(environment.now_us, number, each) for number, each in enumerate(order)]
     while queue:
@@ -160,14 +163,14 @@ def roll_brokers(
         yield environment.timeout(max(due_us - environment.now_us, 0))
         attempts[broker_id] += 1
         attempt, reason = attempts[broker_id], ""
-        if not (yield from _becomes_ready(world, broker_id, 0)):
+        if not (yield from _becomes_ready(environment, brokers, broker_id, readiness_ms)):
             reason = "NotReady"
         elif broker_id == roll.controller and len(attempts) > 1 and attempt < _ATTEMPTS:
             reason = "ActiveController"
         elif not _may_restart(cluster, broker_id):
             reason = "MinIsr"
         if reason and attempt < _ATTEMPTS:
-            world.record_fault("RollDeferred", broker=str(broker_id), reason=reason)
+            brokers.record("RollDeferred", broker_id, {"reason": reason})
             due_us = environment.now_us + (_FIRST_DELAY_US << attempt - 1)
             heappush(queue, (due_us, number + len(order), broker_id))
             continue
@@ -175,25 +178,29 @@ def roll_brokers(
         if not reason:
             brokers.shut_down(broker_id, roll.down_ms)
             yield environment.timeout(CONTROLLED_SHUTDOWN_US + _POLL_US)
-            if (yield from _becomes_ready(world, broker_id, -(-roll.readiness_ms // 1_000))):
+            if (yield from _becomes_ready(environment, brokers, broker_id, readiness_ms)):
                 continue
             queue.clear()
-        world.record_fault("RollFailed", broker=str(broker_id), reason=reason or "NotReady")
+        brokers.record("RollFailed", broker_id, {"reason": reason or "NotReady"})
+    lock.release(turn)
 
 
-def _becomes_ready(world: World, broker_id: int, polls: int) -> Generator[Event, None, bool]:
-    """Return whether a broker is up in so many polls and one more, within five minutes."""
-    up = 0
+def _becomes_ready(
+    environment: Environment, brokers: ClusterDriver, broker_id: int, readiness_ms: int
+) -> Generator[Event, None, bool]:
+    """Wait up to five minutes until a broker is Ready; return whether it is."""
     for _ in range(_POLLS):
-        up = up + 1 if world.cluster.brokers.is_running(broker_id) else 0
-        if up > polls:
+        if brokers.is_ready(broker_id, readiness_ms):
             return True
-        yield world.environment.timeout(_POLL_US)
+        yield environment.timeout(_POLL_US)
     return False
 
 
 def _may_restart(cluster: Cluster, broker_id: int) -> bool:
-    """Return whether partitions do without. Source: KafkaAvailability.wouldAffectAvailability."""
+    """Return whether no partition falls below min.insync.replicas if this broker stops.
+
+    Source: KafkaAvailability.wouldAffectAvailability.
+    """
     for topic in cluster.image.topics.values():
         min_isr = int(str(cluster.configs.topic_value(topic.name, "min.insync.replicas")))
         for state in topic.partitions:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import assert_never
 
 import msgspec
+from simpy import Resource
 from simpy.events import ProcessGenerator, Timeout
 
 from coordinator_sim.broker.faults.faults import as_json
@@ -43,6 +44,7 @@ class Stage:
         "_connect",
         "_kubernetes",
         "_members",
+        "_roll_lock",
         "_workloads",
         "_world",
     )
@@ -61,6 +63,7 @@ class Stage:
         self._cluster = cluster
         self._admin = ClusterAdmin(cluster.cluster, self._refused)
         self._members = members
+        self._roll_lock = Resource(world.environment)
         self._connect = connect
         self._workloads = workloads
         self._kubernetes = kubernetes
@@ -186,7 +189,8 @@ class Stage:
                 self._cluster.fail_reads(broker, prefix, for_ms)
             case scripted.RollBrokers():
                 environment = self._world.environment
-                environment.process(roll_brokers(self._world, self._cluster, happening))
+                roll = roll_brokers(environment, self._cluster, happening, self._roll_lock)
+                environment.process(roll)
             case _:
                 assert_never(happening)
 

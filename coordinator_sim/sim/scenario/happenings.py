@@ -447,12 +447,13 @@ class RollBrokers(_Happening, frozen=True, kw_only=True):
     """Restart all brokers one after another by controlled shutdowns, as Strimzi's KafkaRoller does.
 
     A replica is in sync as soon as its broker is back: for `min.insync.replicas` the roll waits
-    while brokers are down or frozen, but for none that has yet to fetch what was written.
+    while brokers are down or frozen, but for none that has yet to fetch what was written. A roll
+    begins when the one before is over.
 
     Args:
         down_ms: From the end of a broker's process until the next one has registered.
         readiness_ms: From there until its pod is Ready.
-        controller: The active controller, which comes last; 0 if no broker is a controller too.
+        controller: The active controller, which comes last; 0 if controllers are separate nodes.
     """
 
     down_ms: int = 20_000

@@ -41,10 +41,9 @@ def world_of(*happenings: Happening, duration_ms: int = 240_000, brokers: int = 
 def told(events: list[TraceEvent], *kinds: str) -> list[tuple[str, int, int]]:
     """Return what happened to brokers, in whole seconds."""
     return [
-        (event.reason_text or "", broker or 0, event.ts_us // 1_000_000)
+        (event.reason_text or "", event.broker_id or 0, event.ts_us // 1_000_000)
         for event in events
         if event.event is Event.FAULT and event.reason_text in kinds
-        for broker in [event.broker_id or int((event.attrs or {}).get("broker", 0))]
     ]
 
 
@@ -81,7 +80,7 @@ def test_broker_is_not_restarted_while_a_partition_would_lack_replicas_in_sync()
     change = ChangeConfig(at_ms=1_000, topic="orders", configs=two)
     events = events_of(world_of(change, ROLL, crash))
     deferred = [event for event in events if event.reason_text == "RollDeferred"]
-    assert [event.attrs for event in deferred] == [{"broker": "2", "reason": "MinIsr"}]
+    assert [(event.broker_id, event.attrs) for event in deferred] == [(2, {"reason": "MinIsr"})]
     stops = [broker for _, broker, _ in told(events, "BrokerStopping")]
     assert stops == [1, 3, 2]
     free = events_of(world_of(ROLL, crash))
@@ -89,14 +88,44 @@ def test_broker_is_not_restarted_while_a_partition_would_lack_replicas_in_sync()
 
 
 def test_unready_brokers_are_first_and_one_that_stays_unready_ends_the_roll() -> None:
-    """The roll waits five minutes for a broker that it has restarted."""
+    """It waits ten seconds until 3 is Ready, and five minutes for it when it has restarted it."""
     down = [CrashBroker(at_ms=20_000, broker=each, for_ms=15_000) for each in (2, 3)]
     roll = RollBrokers(at_ms=30_000, down_ms=400_000)
     events = events_of(world_of(*down, roll, duration_ms=400_000))
     assert told(events, "BrokerStopping", "RollFailed") == [
-        ("BrokerStopping", 3, 35),
-        ("RollFailed", 3, 338),
+        ("BrokerStopping", 3, 45),
+        ("RollFailed", 3, 348),
     ]
+
+
+def test_second_roll_waits_for_the_first() -> None:
+    """Strimzi holds a lock of the cluster: each broker is stopped alone, and twice in all."""
+    rolls = (RollBrokers(at_ms=at_ms, down_ms=100, readiness_ms=0) for at_ms in (30_000, 31_000))
+    steps = told(events_of(world_of(*rolls)), "BrokerStopping", "BrokerRestarted")
+    assert [broker for _, broker, _ in steps] == [1, 1, 2, 2, 3, 3] * 2
+    assert [kind for kind, _, _ in steps] == ["BrokerStopping", "BrokerRestarted"] * 6
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "for_ms", "fenced_s"), [(31_000, 500, []), (32_000, 5_000, [33])]
+)
+def test_process_that_dies_in_its_shutdown_is_not_ended_again(
+    at_ms: int, for_ms: int, fenced_s: list[int]
+) -> None:
+    """The next one, which was not told to stop, lives on; the loss is noticed as any other."""
+    crash = CrashBroker(at_ms=at_ms, broker=1, for_ms=for_ms)
+    events = events_of(world_of(ROLL, crash, duration_ms=60_000))
+    seen = [each for each in told(events, "BrokerFenced", "BrokerRestarted") if each[1] == 1]
+    fenced = [("BrokerFenced", 1, at_s) for at_s in fenced_s]
+    assert seen == [*fenced, ("BrokerRestarted", 1, (at_ms + for_ms) // 1_000)]
+
+
+def test_partition_without_another_replica_has_no_leader_during_the_shutdown() -> None:
+    """The only broker unloads the group at its SIGTERM, and commits nothing until it is back."""
+    events = events_of(world_of(ROLL, brokers=1, duration_ms=70_000))
+    done = [event.ts_us for event in events if event.event is Event.OFFSET_COMMIT]
+    assert any(at_us > 52_050_000 for at_us in done)
+    assert not any(30_000_000 < at_us < 52_050_000 for at_us in done)
 
 
 @settings(max_examples=4)
