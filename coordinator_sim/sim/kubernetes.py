@@ -16,7 +16,7 @@ kubectl 1.35, pkg/drain/drain.go; kubernetes 1.35, pkg/registry/core/pod/storage
 pkg/controller/disruption/disruption.go, pkg/scheduler/framework/plugins/podtopologyspread.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
@@ -96,12 +96,14 @@ class Nodes:
         self._world = world
         self._cordoned_until_us = dict.fromkeys(range(1, count + 1), 0)
         self.workloads: dict[str, Workload] = {}
+        self.total: Counter[int | None] = Counter()
+        """Pods by node, those that end included."""
 
     def bind(self, pod: Pod, workload: "Workload") -> ProcessGenerator:
         """Bind a pod to a node, once there is one that is not cordoned.
 
-        It has the fewest pods of the workload, of a Deployment those of the revision; then the
-        fewest of all. Pods that end do not count.
+        Chooses the node with the fewest pods of the workload (for a Deployment: of the same
+        revision), but for those that end; then with the fewest pods in all.
 
         Source: PodTopologySpread, systemDefaultConstraints, countPodsMatchSelector; DefaultSelector
         (a ReplicaSet's); NodeResourcesFit, LeastAllocated.
@@ -109,25 +111,24 @@ class Nodes:
         environment, until_us = self._world.environment, self._cordoned_until_us
         while (next_us := min(until_us.values())) > environment.now_us:
             yield environment.timeout(next_us - environment.now_us)
-        free = [node for node in until_us if until_us[node] <= environment.now_us]
-        own: Counter[int | None] = Counter()
-        total: Counter[int | None] = Counter()
-        for each in self.workloads.values() if len(free) > 1 else ():
-            total.update(other.node for other in each.active.values())
-        for other in workload.active.values() if len(free) > 1 else ():
-            own[other.node] += other.revision == pod.revision or workload.spec.kind != "Deployment"
-        pod.node = min(free, key=lambda node: (own[node], total[node]))
+        if not pod.is_terminating:
+            free = [node for node in until_us if until_us[node] <= environment.now_us]
+            peers = workload.peers(pod)
+            pod.node = min(free, key=lambda node: (peers[node], self.total[node]))
+            peers[pod.node] += 1
+            self.total[pod.node] += 1
 
     def drain(self, node: int, for_ms: int, notice_ms: int | None) -> None:
         """Cordon a node for a time, and end its pods: by `kubectl drain`, or with notice."""
         environment = self._world.environment
         until_us = environment.now_us + for_ms * US_PER_MS
-        self._cordoned_until_us[node] = max(self._cordoned_until_us[node], until_us)
-        environment.call_at(until_us, partial(self._uncordon, node))
+        if until_us > self._cordoned_until_us[node]:
+            self._cordoned_until_us[node] = until_us
+            environment.call_at(until_us, partial(self._uncordon, node))
         if notice_ms is None:
             environment.process(self._evict_all(node, until_us))
             return
-        for name, workload in self._pods_on(node).items():
+        for name, (workload, _) in self._pods_on(node).items():
             workload.evict(name)
         gone_us = environment.now_us + notice_ms * US_PER_MS
         environment.call_at(gone_us, partial(self._lose, node))
@@ -136,18 +137,23 @@ class Nodes:
         if self._cordoned_until_us[node] == self._world.environment.now_us:
             self._record("NodeUncordoned", node)
 
-    def _pods_on(self, node: int) -> dict[str, "Workload"]:
+    def _pods_on(self, node: int) -> "dict[str, tuple[Workload, Pod]]":
         every = self.workloads.values()
-        return {name: own for own in every for name, pod in own.pods.items() if pod.node == node}
+        pods = [(name, (own, pod)) for own in every for name, pod in own.pods.items()]
+        return {name: found for name, found in pods if found[1].node == node}
 
     def _evict_all(self, node: int, until_us: int) -> ProcessGenerator:
-        """Evict the pods that are there now, by name, each as soon as a budget lets it go.
+        """Evict the pods that are there now, oldest first, each as soon as a budget lets it go.
 
-        Source: Helper.evictPods.
+        It asks by name again, which may be the next pod's of a StatefulSet. Source: evictPods.
         """
         environment, left = self._world.environment, self._pods_on(node)
         while left and environment.now_us < until_us:
-            for name, workload in list(left.items()):
+            for name, (workload, pod) in list(left.items()):
+                now = workload.pods.get(name)
+                if now is None or (now is not pod and workload.spec.kind == "Deployment"):
+                    del left[name]
+                    continue
                 what = "EvictionRefused"
                 if workload.evict(name, within_budget=True):
                     what = "PodEvicted"
@@ -157,11 +163,10 @@ class Nodes:
 
     def _lose(self, node: int) -> None:
         """Kill the processes of a node that is gone."""
-        for name, workload in self._pods_on(node).items():
-            member = workload.pods[name].member
-            if member.is_running:
+        for name, (workload, pod) in self._pods_on(node).items():
+            if pod.member.is_running:
                 self._record("PodKilled", node, member=name, workload=workload.spec.name)
-                member.crash()
+                pod.member.crash()
 
     def _record(self, what: str, node: int, **attrs: str) -> None:
         self._world.record_fault(what, node=str(node), **attrs)
@@ -198,6 +203,7 @@ class Workload:
         self._settings: dict[str, str] = {}
         self._pods: dict[str, Pod] = {}
         """Pods by the name of their member, those that end included."""
+        self._peers: defaultdict[int, Counter[int | None]] = defaultdict(Counter)
 
     @property
     def pods(self) -> Mapping[str, Pod]:
@@ -208,6 +214,10 @@ class Workload:
     def active(self) -> dict[str, Pod]:
         """Pods that do not end: `status.replicas`."""
         return {name: pod for name, pod in self._pods.items() if not pod.is_terminating}
+
+    def peers(self, pod: Pod) -> Counter[int | None]:
+        """Count by node the pods that a pod is spread among, without those that end."""
+        return self._peers[pod.revision if self.spec.kind == "Deployment" else 0]
 
     @property
     def ready_count(self) -> int:
@@ -236,7 +246,9 @@ class Workload:
         if pod is None or pod.is_terminating:
             return True
         if within_budget and budget is not None and pod.started_us is not None:
-            spare = self.ready_count - (desired := budget.desired_healthy(self.replicas))
+            desired = budget.desired_healthy(self.replicas)
+            are_expected = self.replicas > 0 or (budget.min_available or "").isdecimal()
+            spare = self.ready_count - desired if are_expected else 0
             if spare < 0 or (spare == 0 and (pod.ready_us is not None or desired == 0)):
                 return False
         self._delete(name)
@@ -386,6 +398,7 @@ class Workload:
     def _delete(self, name: str) -> None:
         pod = self._pods[name]
         pod.is_terminating, pod.is_available = True, False
+        self.peers(pod)[pod.node] -= 1
         if pod.started_us is None:
             self._forget(name)
         else:
@@ -393,7 +406,7 @@ class Workload:
 
     def _forget(self, name: str) -> None:
         """Remove a pod; a Deployment's next pod takes the name that is unused for longest."""
-        del self._pods[name]
+        self._nodes.total[self._pods.pop(name).node] -= 1
         if self._has_new_names:
             self._members[name] = self._members.pop(name)
 

@@ -67,7 +67,7 @@ Autoscaler = ScaledObject | CpuTarget
 class PodDisruptionBudget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many pods evictions must leave Ready, or how many replicas may be missing.
 
-    Either one is a number, or percent of the replicas, which are rounded up.
+    Either one is a number, or a percentage of the replicas, rounded up.
     """
 
     min_available: str | None = None

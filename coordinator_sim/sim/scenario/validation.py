@@ -506,6 +506,8 @@ def check_scenario(scenario: UncheckedScenario) -> None:
         )
     checks.within("duration_ms", scenario.duration_ms, 1, checks.MAX_TIME_MS)
     checks.within("brokers", scenario.brokers, 1, MAX_BROKERS)
+    if (nodes := scenario.kubernetes_nodes) != 1:
+        checks.within("kubernetes_nodes", nodes, 1, 5_000)  # Kubernetes' own limit.
     checks.within("load_ms", scenario.load_ms, 0, checks.MAX_TIME_MS)
     checks.within("failover_ms", scenario.failover_ms, 0, checks.MAX_TIME_MS)
     profile_named(scenario.profile)
@@ -519,8 +521,6 @@ def check_scenario(scenario: UncheckedScenario) -> None:
     _check_workloads(scenario)
     if scenario.kubernetes:
         check_workloads(scenario.kubernetes, scenario.groups)
-        nodes = scenario.kubernetes_nodes
-        checks.within("kubernetes_nodes", nodes, 1, 5_000)  # Kubernetes' own limit.
     for happening in scenario.happenings:
         check_happening(scenario, happening)
         if isinstance(happening, StartMember | RestartMember) and happening.settings:

@@ -129,6 +129,7 @@ def test_settings_of_a_restart_are_checked(settings: dict[str, str], message: st
         ({"name": " x"}, "name ' x'"),
         ({"duration_ms": 0}, "duration_ms=0: must be from 1"),
         ({"brokers": 0}, "brokers=0: must be from 1 to 1000"),
+        ({"kubernetes_nodes": 5_001}, "kubernetes_nodes=5001: must be from 1 to 5000"),
         ({"load_ms": -1}, "load_ms=-1"),
         ({"topics": ()}, "unknown topic 'orders'"),
         ({"topics": (TopicSpec(name="orders", partitions=0),)}, "partitions of topic 'orders'=0"),
