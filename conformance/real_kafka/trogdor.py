@@ -45,11 +45,12 @@ def java_daemons() -> Daemons:
         MissingDependencyError: Java or Maven is missing, or Maven cannot resolve the jars.
     """
     lib = trogdor_jars()
-    java = ("java", *_JVM, _QUIET, "-cp", f"{lib}{os.sep}*")
+    java: tuple[str, ...] = ("java", *_JVM, _QUIET, "-cp", f"{lib}{os.sep}*")
     archive = lib.with_name(_ARCHIVE)
     if not archive.exists():
         _archive_classes(java, archive)
-    java = (*java[:1], f"-XX:SharedArchiveFile={archive}", *java[1:])
+    if archive.exists():  # Without it the option costs the JDK's own archive.
+        java = (*java[:1], f"-XX:SharedArchiveFile={archive}", *java[1:])
     return Daemons(
         coordinator=(*java, f"{PACKAGE}.coordinator.Coordinator"),
         agent=(*java, _AGENT),
