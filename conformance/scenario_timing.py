@@ -110,12 +110,14 @@ def calm_from_ms(scenario: Scenario) -> int:
 def _longest_poll_ms(scenario: Scenario) -> int:
     """Return the longest time that a consumer may take for one poll's records."""
     longest_us = 0
+    changed = [getattr(each, "settings", {}) for each in scenario.happenings]
     for group in scenario.groups:
         for one in members_of(group):
             if isinstance(one, ConsumerSpec):
-                most = {**group.settings, **one.settings}.get("max.poll.records", "1000")
+                asked = [{**group.settings, **one.settings}, *changed]
+                most = max(int(each.get("max.poll.records", "1000")) for each in asked)
                 law = one.processing or PerPoll(one.processing_ms)
-                longest_us = max(longest_us, longest_busy_us(law, int(most)))
+                longest_us = max(longest_us, longest_busy_us(law, most))
     return longest_us // 1_000 + 1
 
 

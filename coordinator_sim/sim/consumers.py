@@ -103,7 +103,12 @@ def tell_given_up(
 
 
 def take_records(
-    world: World, consumer: ConsumerPort, ledger: WorkLedger, host: str, awaited: AwaitedRecords
+    world: World,
+    consumer: ConsumerPort,
+    ledger: WorkLedger,
+    host: str,
+    awaited: AwaitedRecords,
+    fetched: dict[TopicPartition, int],
 ) -> list[Records]:
     """Move positions past up to `max.poll.records` records, and return these.
 
@@ -113,10 +118,12 @@ def take_records(
         ledger: Told what is held.
         host: Member on whose machine the consumer runs.
         awaited: What it watches.
+        fetched: The offset after the fetched records of each partition that polls have not returned
+            yet, in the order of their fetches; is changed.
     """
     fetchable = consumer.fetchable
-    if not world.network.is_whole:
-        return _reachable_records(world, consumer, ledger, host)
+    if fetched or not world.network.is_whole:
+        return _reachable_records(world, consumer, ledger, host, fetched)
     if awaited.watches(fetchable):
         arrived = awaited.take(world.environment.now_us, consumer.max_poll_records)
         if arrived is not None:
@@ -130,31 +137,49 @@ def take_records(
             position = next(iter(fetchable.values()))
             ledger.hold_level(fetchable, position, level[0].end if level else position)
         return level
-    found = _reachable_records(world, consumer, ledger, host)
+    found = _reachable_records(world, consumer, ledger, host, fetched)
     if world.topic_logs.has_loads and not found:
         awaited.watch(fetchable)
     return found
 
 
 def _reachable_records(
-    world: World, consumer: ConsumerPort, ledger: WorkLedger, host: str
+    world: World,
+    consumer: ConsumerPort,
+    ledger: WorkLedger,
+    host: str,
+    fetched: dict[TopicPartition, int],
 ) -> list[Records]:
-    """Look at one partition after the other, as `take_records` does."""
+    """Fetch from all partitions, and take the records that were fetched first.
+
+    What a poll has no room for stays fetched, and its partition is not fetched from meanwhile: no
+    partition waits for the others' whole backlog.
+
+    Source: kafka 4.4, FetchCollector.collectFetch, AbstractFetch.fetchablePartitions.
+    """
     is_whole, is_told = world.network.is_whole, ledger.is_on
     now_us, end_offset = world.environment.now_us, world.topic_logs.end_offset
-    room = consumer.max_poll_records
-    found: list[Records] = []
-    for partition, position in consumer.fetchable.items():
+    fetchable = consumer.fetchable
+    for partition, position in fetchable.items():
         end = end_offset(partition, now_us)
         if is_told:
             ledger.hold(partition, position, end)
-        if not is_whole and not world.reaches_leader(host, partition):
-            continue
+        if end > position and (is_whole or world.reaches_leader(host, partition)):
+            fetched.setdefault(partition, end)
+    room = consumer.max_poll_records
+    found: list[Records] = []
+    for partition, fetched_end in list(fetched.items()):
+        position = fetchable.get(partition, fetched_end)
+        end = min(fetched_end, end_offset(partition, now_us))
         taken = min(end - position, room)
         if taken > 0:
             consumer.advance_position(partition, position + taken)
             found.append(Records(partition, position, position + taken))
             room -= taken
+        if taken >= end - position:
+            del fetched[partition]
+        if not room:
+            break
     return found
 
 
@@ -218,6 +243,7 @@ class ConsumerProcess(ClientProcess):
         "_callback_us",
         "_consumer",
         "_done",
+        "_fetched",
         "_is_polling",
         "_is_stopping",
         "_law",
@@ -270,6 +296,7 @@ class ConsumerProcess(ClientProcess):
         self._pattern = group.pattern
         self._ledger = WorkLedger(world, group_id=group.group_id, client_id=spec.name, attrs=attrs)
         self._awaited = AwaitedRecords(world.topic_logs)
+        self._fetched: dict[TopicPartition, int] = {}
         self._law = spec.processing or PerPoll(spec.processing_ms)
         self._policy = spec.commits
         self._callback_us = spec.callback_ms * US_PER_MS
@@ -390,7 +417,9 @@ class ConsumerProcess(ClientProcess):
 
     def _take_records(self) -> bool:
         """Take the records that there are; return whether there were any."""
-        taken = take_records(self._world, self._consumer, self._ledger, self._host, self._awaited)
+        taken = take_records(
+            self._world, self._consumer, self._ledger, self._host, self._awaited, self._fetched
+        )
         self._taken += taken
         return bool(taken)
 

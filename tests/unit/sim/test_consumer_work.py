@@ -190,6 +190,21 @@ def test_fewer_records_a_poll_keep_a_slow_member_in_its_group() -> None:
         assert any(e.event is Event.LEAVE_REQ for e in events) is is_removed
 
 
+def test_partitions_take_turns_where_a_poll_has_no_room_for_all() -> None:
+    """What was fetched first is returned first: no partition is left to its backlog."""
+    slow = scenario(processing=scenarios.PerRecord(us=9_000))
+    (group,) = slow.groups
+    (alone, *_) = group.members
+    settings = {**group.settings, "max.poll.records": "1"}
+    group = msgspec.structs.replace(group, settings=settings, members=(alone,))
+    events = events_of(msgspec.structs.replace(slow, groups=(group,)))
+
+    last = max((e for e in events if e.event is Event.OFFSET_COMMIT), key=lambda e: e.ts_us)
+    offsets = [entry.offset for entry in last.offsets]
+    assert len(offsets) == PARTITIONS
+    assert min(offsets) > max(offsets) // 2 > 0
+
+
 def test_a_table_law_draws_its_times() -> None:
     """Two seeds give two histories, one seed one."""
     world = scenario(processing=scenarios.TablePerRecord((100, 1_000, 20_000)))
