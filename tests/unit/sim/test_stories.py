@@ -34,7 +34,7 @@ simpy, core, events = (types.ModuleType(name) for name in ("simpy", "simpy.core"
 class Environment:
     def __init__(self, initial_time=0):
         pass
-simpy.Environment = simpy.Timeout = Environment
+simpy.Environment = simpy.Timeout = simpy.Resource = Environment
 core.EmptySchedule = type("EmptySchedule", (Exception,), {})
 events.NORMAL, events.URGENT, events.EventPriority = 1, 0, int
 events.Event = events.Timeout = events.Process = type("Event", (), {})
