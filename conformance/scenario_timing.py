@@ -34,6 +34,7 @@ from coordinator_sim.sim.scenario import (
     SlowDownstream,
     SlowPoll,
     StartMember,
+    StreamsGroupSpec,
     UniformLatency,
     members_of,
 )
@@ -110,12 +111,15 @@ def calm_from_ms(scenario: Scenario) -> int:
 def _longest_poll_ms(scenario: Scenario) -> int:
     """Return the longest time that a consumer may take for one poll's records."""
     longest_us = 0
+    name = "max.poll.records"
     changed = [getattr(each, "settings", {}) for each in scenario.happenings]
+    later = [each[name] for each in changed if name in each]
     for group in scenario.groups:
         for one in members_of(group):
             if isinstance(one, ConsumerSpec):
-                asked = [{**group.settings, **one.settings}, *changed]
-                most = max(int(each.get("max.poll.records", "1000")) for each in asked)
+                default = "1000" if isinstance(group, StreamsGroupSpec) else "500"
+                asked = {**group.settings, **one.settings}.get(name, default)
+                most = max(map(int, (asked, *later)))
                 law = one.processing or PerPoll(one.processing_ms)
                 longest_us = max(longest_us, longest_busy_us(law, most))
     return longest_us // 1_000 + 1

@@ -49,7 +49,7 @@ def java_daemons() -> Daemons:
     archive = lib.with_name(_ARCHIVE)
     if not archive.exists():
         _archive_classes(java, archive)
-    if archive.exists():  # Without it the option costs the JDK's own archive.
+    if archive.exists():  # A missing file would turn off the JDK's own archive too.
         java = (*java[:1], f"-XX:SharedArchiveFile={archive}", *java[1:])
     return Daemons(
         coordinator=(*java, f"{PACKAGE}.coordinator.Coordinator"),

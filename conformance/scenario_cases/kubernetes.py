@@ -34,7 +34,7 @@ def autoscaler_with_enough_pods_at_least_rests(seen: Seen) -> None:
 
 @shows("node-drain")
 def pods_of_a_node_go_one_at_a_time(seen: Seen) -> None:
-    """One pod is evicted at once, the other when the replacement of the first is Ready."""
+    """The first pod is evicted at once, the second when a replacement is Ready."""
     told = [
         (each.reason_text, each.ts_us // 5_000_000, (each.attrs or {}).get("member"))
         for each in seen.of(Event.FAULT)

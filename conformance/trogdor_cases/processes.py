@@ -110,7 +110,7 @@ _PORT_COUNT: Final = 12_000
 """Ports below those that Linux gives to outgoing connections."""
 _port_count = itertools.count()
 _starting = BoundedSemaphore(os.cpu_count() or 1)
-"""Sets of daemons that start at a time: JVMs that start make those late that play already."""
+"""Bounds the sets of daemons that start at a time: JVMs that start delay the stories that play."""
 _INSTANTS: Final = frozenset({"startMs", "startedMs", "doneMs"})
 _FILTERS: Final = frozenset({"firstStartMs", "lastStartMs", "firstEndMs", "lastEndMs"})
 _WARM: Final = "warm"

@@ -159,7 +159,7 @@ class Operations:
             self._cluster.scheduler.at_group_ms(now.group_ms + self.election_delay_ms, notice)
 
     def fence(self, broker_id: int, now: Instants) -> None:
-        """Give up a broker that does not run: others lead its partitions."""
+        """Fence a broker that does not run: other replicas lead its partitions."""
         if self.status(broker_id) not in {BrokerStatus.STOPPED, BrokerStatus.PAUSED}:
             return
         if broker_id in self._cluster.fenced:

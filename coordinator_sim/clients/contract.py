@@ -97,7 +97,7 @@ class ConsumerPort(ClientPort, Protocol):
     def max_poll_records(self) -> int:
         """Records that a poll returns at most, 1 and up (`max.poll.records`).
 
-        librdkafka and franz-go have no such setting: their applications ask for so many.
+        librdkafka and franz-go have no such setting: their application asks for a number.
         """
         ...
 

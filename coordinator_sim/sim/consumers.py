@@ -123,7 +123,7 @@ def take_records(
     """
     fetchable = consumer.fetchable
     if fetched or not world.network.is_whole:
-        return _reachable_records(world, consumer, ledger, host, fetched)
+        return _fetched_records(world, consumer, ledger, host, fetched)
     if awaited.watches(fetchable):
         arrived = awaited.take(world.environment.now_us, consumer.max_poll_records)
         if arrived is not None:
@@ -137,13 +137,13 @@ def take_records(
             position = next(iter(fetchable.values()))
             ledger.hold_level(fetchable, position, level[0].end if level else position)
         return level
-    found = _reachable_records(world, consumer, ledger, host, fetched)
+    found = _fetched_records(world, consumer, ledger, host, fetched)
     if world.topic_logs.has_loads and not found:
         awaited.watch(fetchable)
     return found
 
 
-def _reachable_records(
+def _fetched_records(
     world: World,
     consumer: ConsumerPort,
     ledger: WorkLedger,

@@ -113,13 +113,16 @@ class Watch:
         faults = [each.reason_text for each in events if each.event is Event.FAULT]
         if any(each in EXCUSES for each in faults):
             self._is_excused, self._changed_us = True, now_us
-            self._excused_us = now_us + self.spec.termination_grace_period_s * 1_000_000
         elif "RollOut" in faults:
             self._changed_us = now_us
+        if "StopMember" in faults:
+            self._excused_us = now_us + self.spec.termination_grace_period_s * 1_000_000
         surge, unavailable = fenceposts(self.spec, replicas)
         if self.spec.kind == "StatefulSet":
-            # Pods that are too many end one after the other.
-            surge, unavailable = max(self._count - replicas, 0), 1
+            surge, unavailable = 0, 1
+            if self.spec.pod_management == "OrderedReady":
+                # Pods that are too many end one after the other.
+                surge = max(self._count - replicas, 0)
             self._look_at_order(now_us)
         assert len(active) <= replicas + surge, f"{len(active)} pods at {now_us} us"
         self._count = len(active)

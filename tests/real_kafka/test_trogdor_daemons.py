@@ -23,7 +23,7 @@ PAIRS = ("kafka", "ours", "our-coordinator", "kafka-coordinator")
 PART_COUNT = 3
 """Sets of daemons for the stories with one agent."""
 AT_ONCE = 8
-"""Parts that play at a time: what their daemons and stories ask each other takes a processor."""
+"""Parts that play at a time; all of them at once keep two processors busy."""
 
 Endings = dict[str, str]
 

@@ -28,7 +28,7 @@ _ACKNOWLEDGES: Final[dict[str, Literal["poll", "sync", "async"]]] = {
 }
 """When a share consumer acknowledges instead of committing."""
 _OWN_RHYTHM: Final = ("every", "interval")
-"""Commits after a number of records or a time, which an acknowledgement does not wait for."""
+"""Commits after a number of records or a time; a share consumer acknowledges each poll."""
 _ASSIGNORS: Final = world.ConsumerGroupSpec(group_id="", topics=(), members=()).assignors
 _OF_GROUP: Final = ("group_id", "topics")
 _OF_MEMBER: Final = ("name", "start_ms", "processing_ms", "processing")
