@@ -112,7 +112,7 @@ def _refuse(
 
 def _classic_groups(told: Told, converted: frozenset[str]) -> dict[str, int]:
     """Return the number of rebalances of every classic group that has some."""
-    lines = group_lines(list(coordinator_events(told.events, told.info.source)))
+    lines = group_lines(coordinator_events(told.events, told.info.source))
     counts = {
         name: len(rebalances_of(name, own)) for name, own in lines.items() if name not in converted
     }
@@ -185,7 +185,7 @@ def brokers_of(told: Told) -> tuple[str | None, Profile]:
 def _follow_ups(group_id: str, told: Told) -> int:
     """Return the number of second rounds, which only cooperative assignors ask for."""
     own = [event for event in told.events if event.group_id == group_id]
-    lines = group_lines(list(coordinator_events(own, told.info.source)))[group_id]
+    lines = group_lines(coordinator_events(own, told.info.source))[group_id]
     rebalances = rebalances_of(group_id, lines)
     return sum(each.is_follow_up for each in costs_of_rebalances(rebalances, lines))
 

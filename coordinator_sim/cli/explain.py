@@ -10,6 +10,7 @@ from coordinator_sim.cli.wording import clock, counted, duration, listed
 
 if TYPE_CHECKING:
     from coordinator_sim.replay.causes import GroupStory, RebalanceStory
+    from coordinator_sim.replay.client_view import ClientView
     from coordinator_sim.replay.share_records import ShareRecords
 
 _MOST_SPANS: Final = 3
@@ -57,19 +58,28 @@ def explain(
     import msgspec
 
     from coordinator_sim.replay.causes import explain_group, group_named
+    from coordinator_sim.replay.client_view import client_views
     from coordinator_sim.runs.run_directory import read_run
     from coordinator_sim.trace.history import coordinator_events, group_lines
 
     run = read_run(trace)
-    events = list(coordinator_events(run.events(), run.info.source))
+    all_events = list(run.events())
+    events = coordinator_events(all_events, run.info.source)
     groups = group_lines(events)
+    views = client_views(all_events, run.info.source)
     if group is None:
         from coordinator_sim.cli.group_list import print_groups
 
         stories = [explain_group(name, lines, []) for name, lines in groups.items()]
-        print_groups(trace, stories, is_json=json)
+        print_groups(trace, stories, views, is_json=json)
         return
-    lines = groups[group_named(group, groups)]
+    alone = [view for view in views if view.group_id == group]
+    if alone:
+        typer.echo(
+            msgspec.json.encode({"clients": alone}).decode() if json else clients_alone(alone)
+        )
+        return
+    lines = groups[group_named(group, [*groups, *(view.group_id for view in views)])]
     story = explain_group(group, lines, [event for event in events if event.group_id is None])
     if json:
         typer.echo(msgspec.json.encode(story).decode())
@@ -90,6 +100,27 @@ def told(story: "GroupStory") -> list[str]:
     lines.append("")
     lines.extend(closing(story))
     return [*lines, *records]
+
+
+def clients_alone(views: "list[ClientView]") -> str:
+    """The clients of a group without a coordinator's log, as text."""
+    title = f"Group {views[0].group_id}: told by {counted(len(views), 'client')} alone."
+    lines = [f"{title} Who began its rebalances is in its coordinator's log: ingest it, too."]
+    for view in views:
+        often = "" if view.every_ms is None else f", once every {duration(view.every_ms)}"
+        reached = view.generations
+        lines += [
+            "",
+            f"{view.client}: joined {counted(len(view.joins_ms), 'time')}{often}, "
+            f"from {clock(view.first_ms)} to {clock(view.last_ms)}"
+            + (f", generations {reached[0]} to {reached[1]}" if reached else ""),
+            *(
+                f"    refused {counted(count, 'time')}: {what}"
+                for what, count in view.refused.items()
+            ),
+            *(f"    {counted(count, 'time')}: {what}" for what, count in view.reasons.items()),
+        ]
+    return "\n".join([*lines, "", f"Lines: {listed(views[0].lines)}"])
 
 
 def of_records(records: "ShareRecords") -> list[str]:
@@ -157,7 +188,10 @@ def paragraph(rebalance: "RebalanceStory") -> list[str]:
     if rebalance.follows is None and rebalance.root != rebalance.number:
         sure = f"{100 * rebalance.confidence:.0f} % sure"
         lines.append(f"    comes from: #{rebalance.root}, where its process went ({sure})")
-    if rebalance.client_reason and not rebalance.client_reason.startswith(_REPEATS_THE_JOIN):
+    if rebalance.first_cause:
+        where = Path(rebalance.first_cause_at or "").name
+        lines.append(f"    first cause: {rebalance.first_cause}, {where}")
+    elif rebalance.client_reason and not rebalance.client_reason.startswith(_REPEATS_THE_JOIN):
         lines.append(f'    the client said: "{rebalance.client_reason}"')
     others = tuple(name for name in rebalance.joined if name not in rebalance.caused_by)
     if others:

@@ -1,6 +1,7 @@
 """`explain` without a group: the groups of a trace, worst first, and what to type next."""
 
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +14,7 @@ from coordinator_sim.errors import DataError
 
 if TYPE_CHECKING:
     from coordinator_sim.replay.causes import GroupStory
+    from coordinator_sim.replay.client_view import ClientView
 
 _LISTED: Final = 30
 _SETTLED: Final = frozenset({"STABLE", "EMPTY"})
@@ -51,22 +53,33 @@ def worst_first(stories: "list[GroupStory]") -> list[GroupLine]:
     return sorted(lines, key=lambda line: (-line.rebalances, -line.rebalancing_ms, line.group_id))
 
 
-def print_groups(trace: Path, stories: "list[GroupStory]", *, is_json: bool) -> None:
+def print_groups(
+    trace: Path, stories: "list[GroupStory]", views: "list[ClientView]", *, is_json: bool
+) -> None:
     """Print the groups and the command that explains the worst one.
 
     Args:
         trace: The directory, as it was named.
         stories: One a group.
+        views: Clients of groups without a coordinator's log.
         is_json: Whether to print one JSON object that lists all groups instead of a table.
 
     Raises:
         DataError: The trace has no group.
     """
     lines = worst_first(stories)
-    if not lines:
+    alone = Counter(view.group_id for view in views)
+    if not lines and not alone:
         raise DataError(f"{trace} tells of no group; ingest a log of its group coordinator")
     if is_json:
-        typer.echo(msgspec.json.encode({"groups": lines}).decode())
+        typer.echo(msgspec.json.encode({"groups": lines, "told_by_clients": alone}).decode())
+        return
+    if alone:
+        typer.echo(f"Told by clients alone, without their coordinator: {', '.join(alone)}")
+    if not lines:
+        typer.echo(
+            f"Next: {shlex.join(['coordinator-sim', 'explain', str(trace), *list(alone)[:1]])}"
+        )
         return
     for row in _table(lines[:_LISTED]):
         typer.echo(row)

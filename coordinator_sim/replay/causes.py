@@ -14,6 +14,7 @@ from coordinator_sim.errors import ConfigError
 from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.share_records import ShareRecords, share_records
+from coordinator_sim.trace.client_reasons import CAUSE, CAUSE_AT, CAUSE_MS
 from coordinator_sim.trace.epoch_records import STREAMS
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
@@ -100,6 +101,9 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
             so that its durations are approximate.
         because: Cause in words; empty when no line tells.
         caused_by: Members that caused it.
+        first_cause: What the log of the client that began it tells as its first reason, and how
+            long before; None where no client's log tells.
+        first_cause_at: File and line of it; None as above.
         before: Events of the cluster or its processes shortly before, oldest first.
         joined: Members that joined while it ran.
         gone: Members that left while it ran, each with the way it left.
@@ -123,6 +127,8 @@ class RebalanceStory(Struct, frozen=True, kw_only=True):
     because: str
     caused_by: tuple[str, ...]
     client_reason: str | None
+    first_cause: str | None
+    first_cause_at: str | None
     before: tuple[str, ...]
     joined: tuple[str, ...]
     gone: tuple[str, ...]
@@ -244,6 +250,8 @@ class _Teller:
             because=_because(rebalance, who),
             caused_by=who,
             client_reason=_client_reason(start, causes),
+            first_cause=_first_cause(start),
+            first_cause_at=None if start is None else start.attrs.get(CAUSE_AT),
             before=self._before(rebalance),
             joined=_joined(rebalance, causes),
             gone=_gone(rebalance, causes),
@@ -335,6 +343,13 @@ def _client_reason(start: TraceEvent | None, causes: list[TraceEvent]) -> str | 
     text = start.reason_text if start is not None else None
     _, found, rest = (text or "").partition("client reason: ")
     return rest if found and rest != "not provided" else None
+
+
+def _first_cause(start: TraceEvent | None) -> str | None:
+    if start is None or CAUSE not in start.attrs:
+        return None
+    ago = f"{int(start.attrs[CAUSE_MS]) / 1000:.3f} s before"
+    return f"{start.attrs[CAUSE]} ({ago})"
 
 
 def _joined(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:

@@ -446,7 +446,7 @@ def charges_in(told: Told) -> list[Charge]:
         if event.group_id is not None:
             own.setdefault(event.group_id, []).append(event)
     again = repetitions(told.events)
-    groups = group_lines(list(coordinator_events(told.events, told.source)))
+    groups = group_lines(coordinator_events(told.events, told.source))
     charges: list[Charge] = []
     for group_id, lines in groups.items():
         rebalances = rebalances_of(group_id, lines)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from coordinator_sim.clients.client_kind import ClientKind, kind_of_lines
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.restarts import Passage, Restart, client_of, restarts_in
+from coordinator_sim.trace.client_reasons import CAUSE, CAUSE_KIND
 from coordinator_sim.trace.epoch_groups import DELAY
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.group_shape import DEPLOY_GAP_MS
@@ -22,6 +23,7 @@ from coordinator_sim.trace.rebalances import NumberedRebalance, Rebalance, Rebal
 
 POLL_TIMEOUT: Final = "poll timeout"
 COORDINATOR_MOVED: Final = "coordinator moved"
+REJOINED: Final = "rejoined"
 CAME: Final = "came back"
 WENT: Final = "went"
 """Parts of a restart that a rebalance may be: client ids show who it was."""
@@ -33,6 +35,8 @@ _POLL_WORDS: Final = "poll timeout has expired"
 """What a Java consumer says when it leaves because it did not poll in time."""
 _RESTART_MS: Final = 600_000
 """Longest time away that counts as a restart."""
+_MOST_RESTARTS: Final = 2
+"""More restarts a member are no deploy: a loop that starts one consumer after the other."""
 _UNTOLD_SESSION_MS: Final = 45_000
 """How long before its failure a member may have stopped, where no line tells."""
 _GOES: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
@@ -44,9 +48,9 @@ _WORDS: Final = {
     RebalanceReason.MEMBER_JOINED: "joined",
     RebalanceReason.MEMBER_LEFT: "left",
     RebalanceReason.MEMBER_FAILED: "failed",
-    RebalanceReason.LEADER_REJOIN: "rejoined",
-    RebalanceReason.METADATA_CHANGED: "rejoined",
-    RebalanceReason.MEMBER_REJOIN: "rejoined",
+    RebalanceReason.LEADER_REJOIN: REJOINED,
+    RebalanceReason.METADATA_CHANGED: REJOINED,
+    RebalanceReason.MEMBER_REJOIN: REJOINED,
     RebalanceReason.SYNC_TIMEOUT: "no sync",
     RebalanceReason.STATIC_PROTOCOL_CHANGE: "other assignors",
     RebalanceReason.STORE_ERROR: "not stored",
@@ -79,6 +83,8 @@ class RebalanceCost(Struct, frozen=True, kw_only=True):
         restart: Which part of a restart it is: `CAME`, `WENT`, `REPLACING`, `REPLACED`, or empty.
         deploy: Number of the rolling restart that it belongs to, from 1; 0 for none.
         line: Where its first line is, as file and line, or as the number of the event.
+        client_cause: Kind of the first reason in the client's own log, as in `client_reasons`;
+            empty where no client's log has one.
         client_kind: What the members of its group are.
         paused_us: Pauses of its members together; `charges` has them, None before it.
         stopped_us: Standstill of the group; None as above.
@@ -102,6 +108,7 @@ class RebalanceCost(Struct, frozen=True, kw_only=True):
     is_follow_up: bool
     protocol_name: str | None
     line: str
+    client_cause: str = ""
     client_kind: ClientKind = ClientKind.CONSUMER
     paused_us: int | None = None
     stopped_us: int | None = None
@@ -173,6 +180,7 @@ class _Costs:
                 is_follow_up=told.follows is not None,
                 protocol_name=rebalance.protocol_name,
                 line=place_of(rebalance.first_line),
+                client_cause=_client_cause(rebalance),
                 client_kind=self._client_kind,
             )
 
@@ -259,7 +267,7 @@ def _deploys(restarts: list[Restart], members: int) -> dict[int, int]:
     """Return by passage the number of the rolling restart that it belongs to, from 1.
 
     A rolling restart restarts at least two members and half of the group, with no more than
-    `DEPLOY_GAP_MS` between one and the next.
+    `DEPLOY_GAP_MS` between one and the next, and none of them many times.
     """
     found: dict[int, int] = {}
     run: list[Restart] = []
@@ -271,7 +279,7 @@ def _deploys(restarts: list[Restart], members: int) -> dict[int, int]:
         run.append(restart)
         if following is not None and _follows_soon(restart, following):
             continue
-        if len(run) >= max(2, (members + 1) // 2):
+        if max(2, (members + 1) // 2) <= len(run) <= _MOST_RESTARTS * max(2, members):
             number += 1
             found.update({each.came.index: number for each in run})
         run = []
@@ -323,7 +331,8 @@ def _left_for_polls(line: TraceEvent) -> bool:
     """Whether a line tells that a member left because it had not polled in time."""
     if line.event not in _TELLS_OF_POLLS:
         return False
-    return any(_POLL_WORDS in (text or "") for text in (line.client_reason, line.reason_text))
+    texts = line.client_reason, line.reason_text, line.attrs.get(CAUSE)
+    return any(_POLL_WORDS in (text or "") for text in texts)
 
 
 def _trigger(told: NumberedRebalance) -> str:
@@ -331,6 +340,10 @@ def _trigger(told: NumberedRebalance) -> str:
     if "coordinator had moved" in told.resumed or "loaded again" in told.resumed:
         return COORDINATOR_MOVED
     return _WORDS[rebalance.reason]
+
+
+def _client_cause(rebalance: Rebalance) -> str:
+    return "" if rebalance.start is None else rebalance.start.attrs.get(CAUSE_KIND, "")
 
 
 def _client(rebalance: Rebalance) -> str:

@@ -5,6 +5,8 @@ Findings of one group overlap: a rebalance may be a deploy's and wait for a dead
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from statistics import median_low
 from typing import Final
 
 from msgspec import Struct
@@ -18,6 +20,7 @@ from coordinator_sim.replay.costs import (
     CAME,
     COORDINATOR_MOVED,
     POLL_TIMEOUT,
+    REJOINED,
     WENT,
     RebalanceCost,
 )
@@ -31,7 +34,9 @@ COMMITS_REFUSED: Final = "commits refused"
 RECORDS_AGAIN: Final = "records processed again"
 DELIVERIES_AGAIN: Final = "deliveries after the first"
 RECORD_SECONDS: Final = "record-seconds locked"
-COUNTS: Final = frozenset({COMMITS_REFUSED, RECORDS_AGAIN, DELIVERIES_AGAIN})
+JOINS: Final = "joins"
+REFUSALS: Final = "refusals"
+COUNTS: Final = frozenset({COMMITS_REFUSED, RECORDS_AGAIN, DELIVERIES_AGAIN, JOINS, REFUSALS})
 """Units of costs that are whole numbers."""
 COMPUTED: Final = "computed"
 REPLAYED: Final = "replayed"
@@ -50,6 +55,10 @@ _SLOW_MS: Final = 1_000
 _SHORT_MS: Final = 100
 """Shorter sums are noise."""
 _FLAPS: Final = 3
+_REJOINS: Final = 5
+_ONE_SHOTS: Final = 5
+_ONE_SHOT_MS: Final = 60_000
+"""Longest stay of a consumer that is started for one task."""
 _MOST_REFS: Final = 5
 _EAGER_CONNECT: Final = ConnectProtocolCompatibility.EAGER.protocol_name
 _WORKERS_BACK_IN_TIME: Final = (
@@ -95,6 +104,28 @@ _CHANGES: Final[dict[ClientKind, dict[str, str]]] = {
 """By kind of client and of finding, what to change where it is not what a plain consumer does."""
 
 
+_BROKER: Final = (
+    "Look at the brokers: restarts, and elections of the group's partition of __consumer_offsets. "
+    "No setting of the group changes this."
+)
+_CLIENT_CAUSES: Final = {
+    "coordinator-out-of-reach": (
+        frozenset({"coordinator-lost", "unreachable"}),
+        "members had lost their coordinator",
+        f"Look at the network between these clients and the coordinator's broker. {_BROKER}",
+    ),
+    "connector-changes": (
+        frozenset({"connector-updated", "connector-removed", "connector-state", "tasks-updated"}),
+        "connectors or their tasks were configured anew",
+        "Make changes together; under connect.protocol=sessioned only what changed stops.",
+    ),
+    "failing-tasks": (
+        frozenset({"task-failed"}),
+        "tasks had failed",
+        "Mend what the exception behind that line says.",
+    ),
+}
+"""By kind of finding: the kinds of reasons of clients, what happened, and what to do."""
 _ADVICE: Final = {
     STATIC: "Give each consumer a group.instance.id of its own that outlives a restart, and a "
     "session.timeout.ms longer than a restart takes; its partitions wait for it meanwhile.",
@@ -178,6 +209,9 @@ def findings_of(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
         _poll_timeouts,
         _storm,
         _flapping,
+        _one_shot_consumers,
+        _joins_again,
+        _client_causes,
         _coordinator_moves,
         _eager,
     )
@@ -278,7 +312,8 @@ def _counted(behind: Sequence[RebalanceCost]) -> str:
     return "1 rebalance" if len(behind) == 1 else f"{len(behind)} rebalances"
 
 
-def _seconds(duration_us: int) -> str:
+def seconds(duration_us: int) -> str:
+    """Return a duration in seconds."""
     return f"{duration_us / 1_000_000:.1f} s"
 
 
@@ -295,7 +330,7 @@ def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     cost_us = _length_us(behind)
     times = "A deploy" if deploys == 1 else f"{deploys} deploys"
     words = _Words(
-        what=f"{times} restarted members: {_counted(behind)}, {_seconds(cost_us)} of rebalancing.",
+        what=f"{times} restarted members: {_counted(behind)}, {seconds(cost_us)} of rebalancing.",
         cost_us=cost_us,
         setting=STATIC,
     )
@@ -307,7 +342,7 @@ def _dead_members(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding
     cost_us = sum(each.dead_ms for each in behind) * 1000
     comes_back = any(each.restart for each in behind)
     words = _Words(
-        what=f"{_counted(behind)} waited {_seconds(cost_us)} for members that were then removed.",
+        what=f"{_counted(behind)} waited {seconds(cost_us)} for members that were then removed.",
         cost_us=cost_us,
         setting=(_static(costs) if comes_back else None) or _SHORT_SESSION,
         change="Have members close in good order when they are stopped (SIGTERM, not SIGKILL).",
@@ -319,7 +354,7 @@ def _initial_delay(group_id: str, costs: Sequence[RebalanceCost]) -> list[Findin
     behind = [each for each in _timed(costs) if each.initial_ms >= _SHORT_MS]
     cost_us = sum(each.initial_ms for each in behind) * 1000
     words = _Words(
-        what=f"{_counted(behind)} of an empty group waited {_seconds(cost_us)} for more members.",
+        what=f"{_counted(behind)} of an empty group waited {seconds(cost_us)} for more members.",
         cost_us=cost_us,
         setting=_NO_DELAY,
     )
@@ -331,8 +366,8 @@ def _slow_joiners(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding
     cost_us = sum(each.slow_ms for each in behind) * 1000
     longest_us = max((each.slow_ms for each in behind), default=0) * 1000
     words = _Words(
-        what=f"{_counted(behind)} waited {_seconds(cost_us)} for living members to learn of it and "
-        f"to rejoin, {_seconds(longest_us)} at most.",
+        what=f"{_counted(behind)} waited {seconds(cost_us)} for living members to learn of it and "
+        f"to rejoin, {seconds(longest_us)} at most.",
         cost_us=cost_us,
         setting=_FAST_HEARTBEAT,
         change="Beyond that they are busy: lower max.poll.records, or process in another thread.",
@@ -346,10 +381,10 @@ def _poll_timeouts(group_id: str, costs: Sequence[RebalanceCost]) -> list[Findin
     times = sum(each.trigger == POLL_TIMEOUT for each in behind)
     back = sum(each.restart == CAME for each in behind)
     cost_us = _length_us(behind)
-    came_back = f", and came back {_times(back)}" if back else ""
+    came_back = f", and came back {often(back)}" if back else ""
     words = _Words(
-        what=f"Members left {_times(times)} because they did not poll in time{came_back}: "
-        f"{_counted(behind)}, {_seconds(cost_us)} of rebalancing.",
+        what=f"Members left {often(times)} because they did not poll in time{came_back}: "
+        f"{_counted(behind)}, {seconds(cost_us)} of rebalancing.",
         cost_us=cost_us,
         # No replay knows how long the member would have been busy.
         change="Raise max.poll.interval.ms above the longest time between two polls, or lower "
@@ -358,7 +393,8 @@ def _poll_timeouts(group_id: str, costs: Sequence[RebalanceCost]) -> list[Findin
     return _finding(group_id, "poll-timeouts", behind, words, basis=ESTIMATED)
 
 
-def _times(count: int) -> str:
+def often(count: int) -> str:
+    """Return a number of times in words."""
     return "once" if count == 1 else f"{count} times"
 
 
@@ -370,8 +406,8 @@ def _late_polls(costs: Sequence[RebalanceCost]) -> set[int]:
 
 def _storm(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     """Find rebalances that come close together and are not a deploy's; name the first cause."""
-    late = _late_polls(costs)
-    own = [each for each in costs if not each.deploy and each.number not in late]
+    known = _late_polls(costs) | _visits(costs)
+    own = [each for each in costs if not each.deploy and each.number not in known]
     behind = [each for storm in storms_of(own) for each in storm]
     if not behind:
         return []
@@ -379,7 +415,7 @@ def _storm(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     first = behind[0]
     who = f" by {first.client}" if first.client else ""
     words = _Words(
-        what=f"{_counted(behind)} came within minutes of each other, {_seconds(cost_us)} of "
+        what=f"{_counted(behind)} came within minutes of each other, {seconds(cost_us)} of "
         f"rebalancing; the first was #{first.number}, {first.trigger}{who}.",
         cost_us=cost_us,
         setting=_USUAL_DELAY if 0 < first.initial_ms < _SLOW_MS else None,
@@ -392,9 +428,10 @@ def _storm(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
 def _flapping(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     """Find the client that goes and comes most often outside deploys."""
     own: dict[str, list[RebalanceCost]] = {}
+    visits = _visits(costs)
     for each in costs:
         is_own = each.restart in {CAME, WENT} and each.client and not each.deploy
-        if is_own and each.trigger != POLL_TIMEOUT:
+        if is_own and each.number not in visits and each.trigger != POLL_TIMEOUT:
             own.setdefault(each.client, []).append(each)
     flapping = {client: each for client, each in own.items() if len(each) >= 2 * _FLAPS}
     if not flapping:
@@ -404,12 +441,90 @@ def _flapping(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     cost_us = _length_us(behind)
     words = _Words(
         what=f"{client} went and came back again and again: {_counted(behind)}, "
-        f"{_seconds(cost_us)} of rebalancing.",
+        f"{seconds(cost_us)} of rebalancing.",
         cost_us=cost_us,
         setting=_static(costs),
         change=f"See in its own log why {client} restarts.",
     )
     return _finding(group_id, "flapping-member", behind, words)
+
+
+def _one_shots(costs: Sequence[RebalanceCost]) -> list[tuple[RebalanceCost, RebalanceCost, int]]:
+    """Return the visits of consumers that join an empty group alone, and leave soon.
+
+    Returns:
+        Who came, who went, and the stay in milliseconds; empty where they are few.
+    """
+    found = []
+    for came, went in pairwise(costs):
+        stay_ms = went.start_ms - came.start_ms - (came.length_us or 0) // 1000
+        is_alone = came.initial_ms and came.members == 1
+        if is_alone and went.outcome is RebalanceOutcome.EMPTY and stay_ms <= _ONE_SHOT_MS:
+            found.append((came, went, stay_ms))
+    return found if len(found) >= _ONE_SHOTS else []
+
+
+def _visits(costs: Sequence[RebalanceCost]) -> set[int]:
+    """Return the numbers of rebalances of one-shot consumers."""
+    return {each.number for came, went, _ in _one_shots(costs) for each in (came, went)}
+
+
+def _one_shot_consumers(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    """Find consumers that are started one after the other, each for a moment."""
+    visits = _one_shots(costs)
+    if not visits:
+        return []
+    behind = [each for came, went, _ in visits for each in (came, went)]
+    stay_us = median_low([stay_ms for _, _, stay_ms in visits]) * 1000
+    words = _Words(
+        what=f"A consumer joined the empty group {often(len(visits))}, was alone in it, and left "
+        f"after {seconds(stay_us)}: something starts one for each task.",
+        cost_us=_length_us(behind),
+        change="Keep one consumer running from task to task. A program that needs no group reads "
+        "with assign() instead of subscribe().",
+    )
+    return _finding(group_id, "one-shot-consumers", behind, words)
+
+
+def _joins_again(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    """Find the member that most often joins again although it never left."""
+    own: dict[str, list[RebalanceCost]] = {}
+    for each in costs:
+        if each.trigger == REJOINED and not (
+            each.client_cause or each.is_follow_up or each.restart
+        ):
+            own.setdefault(each.client, []).append(each)
+    client = max(own, key=lambda name: (len(own[name]), name), default="")
+    behind = own.get(client, [])
+    if len(behind) < _REJOINS:
+        return []
+    apart_ms = [after.start_ms - before.start_ms for before, after in pairwise(behind)]
+    words = _Words(
+        what=f"{client or 'A member'} joined again {often(len(behind))} without having left, "
+        f"once every {seconds(median_low(apart_ms) * 1000)}: {seconds(_length_us(behind))} of "
+        "rebalancing.",
+        cost_us=_length_us(behind),
+        change="Its own log says why (Request joining group due to): it subscribes anew, or as the "
+        "leader it sees other partitions of its topics than before, as where brokers disagree.",
+    )
+    return _finding(group_id, "member-joins-again", behind, words)
+
+
+def _client_causes(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+    """Find causes that the logs of clients tell, and no coordinator knows."""
+    found: list[Finding] = []
+    for kind, (causes, what, change) in _CLIENT_CAUSES.items():
+        behind = [each for each in costs if each.client_cause in causes]
+        cost_us = _length_us(behind)
+        clients = {each.client for each in behind if each.client}
+        of = f" of {next(iter(clients))}" if len(clients) == 1 else ""
+        words = _Words(
+            what=f"{_counted(behind)} began{of} because {what}: {seconds(cost_us)} of rebalancing.",
+            cost_us=cost_us,
+            change=change,
+        )
+        found += _finding(group_id, kind, behind, words)
+    return found
 
 
 def _coordinator_moves(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
@@ -420,11 +535,10 @@ def _coordinator_moves(group_id: str, costs: Sequence[RebalanceCost]) -> list[Fi
     ]
     cost_us = _length_us(behind)
     words = _Words(
-        what=f"{_counted(behind)} around a move of the group's coordinator: {_seconds(cost_us)} of "
+        what=f"{_counted(behind)} around a move of the group's coordinator: {seconds(cost_us)} of "
         "rebalancing.",
         cost_us=cost_us,
-        change="Look at the brokers: restarts, and elections of the group's partition of "
-        "__consumer_offsets. No setting of the group changes this.",
+        change=_BROKER,
     )
     return _finding(group_id, "coordinator-moves", behind, words)
 
@@ -444,7 +558,7 @@ def _eager(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     at_most = "at most " if any(each.is_bound for each in behind) else ""
     words = _Words(
         what=f"{_counted(behind)} under {protocol} made members give up everything: they paused "
-        f"for {at_most}{_seconds(paused_us)} together, and for {at_most}{_seconds(stopped_us)} "
+        f"for {at_most}{seconds(paused_us)} together, and for {at_most}{seconds(stopped_us)} "
         "nobody in the group owned anything.",
         cost_us=paused_us,
         setting=_INCREMENTAL if protocol == _EAGER_CONNECT else _COOPERATIVE,

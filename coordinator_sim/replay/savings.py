@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from coordinator_sim.kafka.profiles import ALIASES, DEFAULT_PROFILE, PROFILES, profile_named
 from coordinator_sim.replay.charges import Charge, charges_in, trace_of
+from coordinator_sim.replay.client_view import client_findings, client_views
 from coordinator_sim.replay.cost_sums import CostSum
 from coordinator_sim.replay.costs import RebalanceCost
 from coordinator_sim.replay.findings import (
@@ -62,10 +63,11 @@ def findings_in(
     for each in charges_in(trace_of(events, source, end_us)):
         by_group.setdefault(each.group_id, []).append(each.cost)
     found: list[Finding] = []
-    for group_id, lines in group_lines(list(coordinator_events(events, source))).items():
+    for group_id, lines in group_lines(coordinator_events(events, source)).items():
         costs = by_group.get(group_id, [])
         found += findings_of(group_id, costs)
         found += work_findings(group_id, lines, costs)
+    found += client_findings(client_views(events, source))
     return worst_first(found)
 
 

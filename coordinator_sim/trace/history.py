@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.trace import batches
+from coordinator_sim.trace.client_reasons import with_client_reasons
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
 from coordinator_sim.trace.rebalances import (
     Episode,
@@ -99,11 +100,19 @@ def rebalances_of(group_id: str, lines: Iterable[TraceEvent]) -> list[NumberedRe
     return told
 
 
-def coordinator_events(events: Iterable[TraceEvent], source: Source) -> Iterator[TraceEvent]:
-    """Yield the events of coordinators or a simulation; `source` is the trace's default."""
+def coordinator_events(events: Iterable[TraceEvent], source: Source) -> list[TraceEvent]:
+    """Return the events of coordinators or a simulation, with the reasons that clients logged.
+
+    Args:
+        events: All events of a trace, in its order.
+        source: Of the events that name none.
+    """
+    own: list[TraceEvent] = []
+    clients: list[TraceEvent] = []
     for event in events:
-        if (event.source or source) not in CLIENT_SOURCES:
-            yield event
+        is_clients = (event.source or source) in CLIENT_SOURCES
+        (clients if is_clients else own).append(event)
+    return with_client_reasons(own, clients)
 
 
 def group_lines(events: Sequence[TraceEvent]) -> dict[str, list[TraceEvent]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from coordinator_sim.trace.client_reasons import CLIENT_EVENTS
 from coordinator_sim.trace.history import (
     CLIENT_SOURCES,
     COORDINATOR_EVENTS,
@@ -82,18 +83,24 @@ def rebalances(events: "DataFrame") -> "DataFrame":
     `reason`, `reason_text`; `members` of the new generation; `outcome`: STABLE, EMPTY,
     COORDINATOR_MOVED, NO_SYNC (joined, then superseded), SUPERSEDED (by another before the join
     ended) or OPEN (no line tells its end); `initial_delay` (from an empty group), `followup` (a
-    later round of one hand-over), `chain_no` (the first of the rebalances less than 30 s apart that
-    it belongs to), `storm_no` (which storm of its group it is in, 0 for none). Cause and cost, as
+    later round of one hand-over), `first_cause` (what the log of the client that began it tells as
+    its first reason; null where none does), `client_cause`, its kind, `chain_no` (the first of the
+    rebalances less than 30 s apart that it belongs to), `storm_no` (which storm of its group it is
+    in, 0 for none). Cause and cost, as
     `coordinator_sim.replay.costs` defines them: `trigger`, `trigger_client`, `root_no`,
     `cause_confidence`; `initial_ms`, `dead_ms` and `slow_ms`, the parts of the join phase;
     `restart` (came back, went, or empty), `deploy_no` (0 for none); `source_refs`, the
     lines that tell its start, join and end, as `file:line`, or `event N` where no file is named.
     """
     kinds = [event.value for event in COORDINATOR_EVENTS]
+    told = [event.value for event in CLIENT_EVENTS]
     clients = [source.value for source in CLIENT_SOURCES]
-    source = F.coalesce(F.col("source"), F.lit(""))
+    is_clients = F.coalesce(F.col("source"), F.lit("")).isin(*clients)
     return (
-        events.where(F.col(C.EVENT).isin(*kinds) & ~source.isin(*clients))
+        events.where(
+            F.col(C.EVENT).isin(*kinds) & ~is_clients | F.col(C.EVENT).isin(*told) & is_clients
+        )
+        .withColumn("attrs", F.when(is_clients, F.col("attrs")))
         .select(group_hash(), C.TRACE_ID, C.CLUSTER_ID, C.ORDINAL, *LINE_COLUMNS)
         .repartition(C.GROUP_HASH)
         .sortWithinPartitions(C.GROUP_HASH, C.ORDINAL)

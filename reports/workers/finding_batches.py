@@ -32,7 +32,15 @@ FINDING_SCHEMA: Final = pa.schema(
 )
 COST_COLUMNS: Final = (
     *C.GROUP_KEY,
-    *(C.REBALANCE_NO, "seen_us", "total_ms", "trigger", "trigger_client", "root_no"),
+    *(
+        C.REBALANCE_NO,
+        "seen_us",
+        "total_ms",
+        "trigger",
+        "trigger_client",
+        "root_no",
+        "client_cause",
+    ),
     *("cause_confidence", "initial_ms", "dead_ms", "slow_ms", "restart", "deploy_no"),
     *("client_kind", C.MEMBERS, C.OUTCOME, C.FOLLOWUP, C.PROTOCOL_NAME, "source_refs"),
     *("paused_us", "stopped_us", "is_bound"),
@@ -80,6 +88,7 @@ def _cost(row: dict[str, Any]) -> RebalanceCost:
         stopped_us=row["stopped_us"],
         is_bound=row["is_bound"],
         client_kind=ClientKind(row["client_kind"]),
+        client_cause=row["client_cause"],
     )
 
 

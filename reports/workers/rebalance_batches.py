@@ -10,11 +10,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances, place_of
 from coordinator_sim.replay.storms import storm_numbers
-from coordinator_sim.trace.events import Event, RebalanceReason, TimeKind, TraceEvent
-from coordinator_sim.trace.history import rebalances_of, steadied
+from coordinator_sim.trace.client_reasons import CAUSE, with_client_reasons
+from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
+from coordinator_sim.trace.history import CLIENT_SOURCES, rebalances_of, steadied
 from coordinator_sim.trace.rebalances import NumberedRebalance, Rebalance
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 from coordinator_sim_reports.workers.group_runs import groups_of
@@ -25,11 +27,17 @@ _ENUMS: Final[dict[str, Any]] = {
     "ts_kind": TimeKind,
     C.REASON: RebalanceReason,
     "state_from": GroupState,
+    "source": Source,
+}
+_READ: Final[dict[str, Any]] = {
+    "attrs": lambda pairs: None if pairs is None else dict(pairs),
+    "error_code": lambda number: None if number is None else ErrorCode(number),
 }
 LINE_COLUMNS: Final = (
     *("seq", "member_id", "group_instance_id", "client_id", "session_timeout_ms", "confidence"),
     *("source_ref", C.GROUP_ID, "offsets_partition", C.INCARNATION, C.GENERATION, C.PROTOCOL_NAME),
-    *(C.TS_US, "ts_err_us", C.MEMBERS, "reason_text", "client_reason", *_ENUMS),
+    *(C.TS_US, "ts_err_us", C.MEMBERS, "reason_text", "client_reason", "attrs", "error_code"),
+    *_ENUMS,
 )
 """Columns of an event that a rebalance is read from."""
 _DEFAULTS: Final[dict[str, Any]] = {
@@ -37,6 +45,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     C.INCARNATION: 0,
     "ts_err_us": 0,
     "ts_kind": TimeKind.EVENT,
+    "attrs": {},
 }
 """Values of columns where a row has none, as the events' own."""
 _SEQ: Final = "seq"
@@ -49,7 +58,10 @@ REBALANCE_SCHEMA: Final = pa.schema(
         (C.START_US, pa.int64()),
         ("old_generation", pa.int32()),
         (C.GENERATION, pa.int32()),
-        *((name, pa.string()) for name in (C.REASON, "reason_text", "client_reason")),
+        *(
+            (name, pa.string())
+            for name in (C.REASON, "reason_text", "client_reason", "first_cause", "client_cause")
+        ),
         *((name, pa.int64()) for name in (C.JOIN_DONE_US, C.SYNC_US, "empty_us", C.END_US)),
         (C.MEMBERS, pa.int32()),
         (C.PROTOCOL_NAME, pa.string()),
@@ -101,6 +113,9 @@ def _nothing_collected() -> Iterator[None]:
 def _lines(batch: pa.RecordBatch) -> list[TraceEvent]:
     told = [name for name in batch.schema.names if name in LINE_COLUMNS]
     columns = {name: _values(batch.column(name), _ENUMS.get(name)) for name in told}
+    columns |= {
+        name: list(map(read, columns[name])) for name, read in _READ.items() if name in told
+    }
     columns[_SEQ] = [number or 0 for number in columns.get(_SEQ, [0] * batch.num_rows)]
     for name, default in _DEFAULTS.items():
         if name in columns:
@@ -128,7 +143,9 @@ def _values(column: pa.Array, kind: Any) -> list[Any]:  # noqa: ANN401 - an enum
 
 
 def _group_rows(key: dict[str, str], lines: list[TraceEvent]) -> Iterator[dict[str, object]]:
-    held = list(steadied(lines))
+    clients = [line for line in lines if line.source in CLIENT_SOURCES]
+    own = [line for line in lines if line.source not in CLIENT_SOURCES]
+    held = list(steadied(with_client_reasons(own, clients)))
     numbered = rebalances_of(key[C.GROUP_ID], held)
     costs = costs_of_rebalances(numbered, held)
     storms = storm_numbers(costs)
@@ -150,6 +167,7 @@ def _cost_row(cost: RebalanceCost) -> dict[str, object]:
         "restart": cost.restart,
         "deploy_no": cost.deploy,
         "client_kind": cost.client_kind.value,
+        "client_cause": cost.client_cause,
     }
 
 
@@ -167,6 +185,7 @@ def _row(told: NumberedRebalance) -> dict[str, object]:
         C.REASON: rebalance.reason.value,
         "reason_text": None if start is None else start.reason_text,
         "client_reason": None if start is None else start.client_reason,
+        "first_cause": None if start is None else start.attrs.get(CAUSE),
         C.JOIN_DONE_US: _us(rebalance.join),
         C.SYNC_US: _us(rebalance.sync),
         "empty_us": _us(rebalance.empty),

@@ -107,6 +107,24 @@ def test_order_is_that_of_emission_not_of_clocks(frame: Frame) -> None:
     assert (row["outcome"], row["sync_ms"], row["is_exact"]) == ("STABLE", 0.0, False)
 
 
+def test_a_clients_log_tells_the_first_cause(frame: Frame) -> None:
+    """As `explain` tells it: lines of clients give reasons, and are no lines of a rebalance."""
+    log = {"source": "connect_log", "client_id": "w", "source_ref": "connect.log", "seq": 7}
+    member = "w-7f000000-0000-4000-8000-000000000001"
+    (row,) = rows_of(
+        frame,
+        story(
+            ("LOST", 5, {"attrs": {"unreachable_ms": "3000"}, **log}),
+            prepare(10, 1, member_id=member, reason="METADATA_CHANGED"),
+            joined(11, 2),
+            synced(11.5, 2),
+            ("ASSIGNED", 11.6, {"generation": 2, "error_code": 0, **log}),
+        ),
+    )
+    assert row["first_cause"] == "w had no coordinator for 3000 ms, and gave up its work"
+    assert (row["client_cause"], row["total_ms"]) == ("unreachable", 1500.0)
+
+
 def test_a_missing_reason_is_unknown(frame: Frame) -> None:
     """A rebalance without a reason is reported as UNKNOWN, not left out."""
     (row,) = rows_of(frame, story(prepare(1, 0, reason=None)))

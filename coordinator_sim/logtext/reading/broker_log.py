@@ -70,6 +70,7 @@ _LOGGERS: Final = (
     "rdkafka",
 )
 _CONNECT: Final = ("WorkerCoordinator", "DistributedHerder")
+_SINK_TASK: Final = re.compile(r"WorkerSinkTask\{id=(?P<connector>.+)-(?P<task>\d+)\}")
 _PREFIX_WITHIN: Final = 2_048
 _PLAN_MARK: Final = "=Assignment(partitions=["
 _FIELD: Final = re.compile(r"\b(\w{1,30})=(?:'([^']*)'|\[([^\]]*)\]|([^,}]*))")
@@ -100,7 +101,8 @@ class ClientLog:
         """Return the events of a client's line; empty for irrelevant ones, None for no client's."""
         message, logger = line.envelope.message, line.envelope.logger
         prefix = _PREFIX.search(message, 0, _PREFIX_WITHIN)
-        if prefix is None and not logger.endswith(_LOGGERS):
+        sink = None if prefix is not None else _SINK_TASK.search(message, 0, _PREFIX_WITHIN)
+        if prefix is None and sink is None and not logger.endswith(_LOGGERS):
             return None
         found = find_client(message)
         if found is None:
@@ -118,6 +120,10 @@ class ClientLog:
             columns["group_id"] = prefix["group"]
             columns["client_id"] = prefix["client"]
             columns["group_instance_id"] = prefix["instance"]
+        elif sink is not None:
+            # Source: kafka 2.3 and later, SinkUtils.consumerGroupId, Worker.baseConsumerConfigs.
+            columns["group_id"] = f"connect-{sink['connector']}"
+            columns["client_id"] = f"connector-consumer-{sink['connector']}-{sink['task']}"
         return self._events(match, line, columns)
 
     def _events(self, match: Match, line: Line, columns: dict[str, object]) -> list[TraceEvent]:

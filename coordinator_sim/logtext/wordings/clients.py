@@ -3,15 +3,21 @@
 They are only read: the writer writes brokers' logs. `reading/broker_log` adds what they omit.
 
 Source: AbstractCoordinator, ConsumerCoordinator, ConsumerRebalanceListenerInvoker (clients),
-WorkerCoordinator, DistributedHerder (connect/runtime); kafka-python's coordinator package.
+AbstractMembershipManager (clients); WorkerCoordinator, DistributedHerder, WorkerTask
+(connect/runtime); kafka-python's coordinator package.
 """
 
 from typing import Final
 
-from coordinator_sim.logtext.wordings.rows import row
+from coordinator_sim.logtext.wordings.rows import Row, row
 from coordinator_sim.trace.events import Event
 
 _NO_ERROR: Final = "NONE"
+
+
+def _sign(what: str, text: str) -> Row:
+    return row(f"c-{what}", Event.LIFECYCLE, "-", sign=what).says(text)
+
 
 _JOINING: Final = (
     row("c-joining", Event.JOIN_REQ, "-").says("(Re-)joining group< {group_word}>"),
@@ -66,5 +72,22 @@ _OWNERSHIP: Final = (
         "Finished stopping tasks in preparation for rebalance"
     ),
 )
-CLIENTS: Final = (*_JOINING, *_OWNERSHIP)
+_WHY: Final = (
+    _sign("subscribed", "Subscribed to topic(s): {named}"),
+    _sign("subscribed", "Subscribed to pattern: '{named}'"),
+    _sign("coordinator-lost", "Group coordinator {any} is unavailable or invalid<{lost_because}>"),
+    _sign("coordinator-lost", "Marking the coordinator {any} dead"),
+    _sign("coordinator-found", "Discovered group coordinator"),
+    _sign("poll-timeout", "poll timeout has expired"),
+    _sign("fenced", "with epoch {generation} transitioned from {any} to FENCED"),
+    _sign("connector-updated", "Connector {connector} config updated"),
+    _sign("connector-removed", "Connector {connector} config removed"),
+    _sign("connector-state", "Connector {connector} target state change"),
+    _sign("tasks-updated", "Tasks {tasks} configs updated"),
+    _sign("worker-started", "Herder starting"),
+    _sign("worker-stopped", "Herder stopping"),
+    _sign("task-failed", "Task threw an uncaught and unrecoverable exception"),
+)
+"""What happened at a client before it joined or left."""
+CLIENTS: Final = (*_JOINING, *_OWNERSHIP, *_WHY)
 """Lines in the order in which the reader tries them."""

@@ -261,6 +261,12 @@ _OF_CLIENTS: Final = {
     "assignment_text": Field(
         pattern=r"Assignment\{(?P<assignment_text>.*)", is_read=True, is_list=True
     ),
+    "named": Field(attr="named", pattern=_REST),
+    "connector": Field(pattern=r"(?P<named>\S+)"),
+    "tasks": Field(pattern=r"(?P<named>\[.*?\])"),
+    "lost_because": Field(
+        pattern=r" due to cause: (?P<named>.*?)(?:\.? ?isDisconnected: .*|\. Rediscovery .*)?$"
+    ),
     "unreachable_ms": Field(attr="unreachable_ms", pattern=_NUMBER),
     "assignment": Field(attr="assignment", pattern=_REST),
 }

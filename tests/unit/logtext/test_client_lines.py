@@ -243,7 +243,7 @@ def test_lines_of_no_consequence_are_known() -> None:
     """A client's other lines are recognised and give no event."""
     summary = IngestSummary()
     lines = (
-        consumer("Discovered group coordinator h:9092 (id: 2147483646 rack: null)"),
+        consumer("Cluster ID: Xk2-fLZQTJm4sZJ1QpVx2w"),
         consumer("Resetting generation and member id due to: leaving"),
         "%7|1715000000.123|HEARTBEAT|rdkafka#consumer-1| [thrd:main]: GroupCoordinator/0: fine",
     )

@@ -28,7 +28,7 @@ from coordinator_sim.replay.storms import STORM_COUNT, STORM_MS, storms_of
 from coordinator_sim.replay.work import Partitions
 from coordinator_sim.runs.holdings import covered, gaps
 from coordinator_sim.sim.scenario import Scenario
-from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
 from coordinator_sim.trace.rebalances import RebalanceOutcome
 from coordinator_sim_scenarios.catalog import all_scenarios
@@ -46,7 +46,7 @@ app.command()(findings)
 def costs_in(name: str) -> list[RebalanceCost]:
     """The costs of the only group of a catalogue scenario."""
     events = events_of(all_scenarios()[name])
-    ((group_id, lines),) = group_lines(list(coordinator_events(events, Source.SIM))).items()
+    ((group_id, lines),) = group_lines(coordinator_events(events, Source.SIM)).items()
     return costs_of(group_id, lines)
 
 
@@ -179,6 +179,10 @@ def cost(number: int, **changed: object) -> RebalanceCost:
         ({"trigger": "poll timeout"}, "poll-timeouts"),
         ({}, "rebalance-storm"),
         ({"restart": CAME, "client": "a"}, "flapping-member"),
+        ({"trigger": "rejoined", "client": "a"}, "member-joins-again"),
+        ({"client_cause": "unreachable"}, "coordinator-out-of-reach"),
+        ({"client_cause": "tasks-updated"}, "connector-changes"),
+        ({"client_cause": "task-failed"}, "failing-tasks"),
         ({"trigger": "coordinator moved"}, "coordinator-moves"),
         ({"protocol_name": "range", "paused_us": 900_000}, "eager-stops-everything"),
     ],
@@ -196,6 +200,58 @@ def test_each_kind_has_a_cause_of_its_own(changed: dict[str, object], kind: str)
     assert name in found.change
     assert value == "stable" or value in found.change
     assert found.source_refs == tuple(f"server.log:{number}" for number in range(1, 6))
+
+
+def visits(count: int, stay_ms: int) -> list[RebalanceCost]:
+    """Consumers that come to an empty group, each alone, and leave."""
+    return [
+        changed
+        for number in range(1, count + 1)
+        for changed in (
+            cost(2 * number - 1, start_ms=number * 90_000, initial_ms=1_000, members=1),
+            cost(
+                2 * number,
+                start_ms=number * 90_000 + 1_000 + stay_ms,
+                outcome=RebalanceOutcome.EMPTY,
+                restart=WENT,
+                client="a",
+            ),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "stay_ms", "is_found"), [(5, 800, True), (4, 800, False), (5, 61_000, False)]
+)
+def test_a_consumer_started_for_each_task_is_no_loop_of_restarts(
+    count: int, stay_ms: int, *, is_found: bool
+) -> None:
+    """Its coming and going is one finding, with advice that fits; few or long stays are none."""
+    found = {each.kind: each for each in findings_of("g", visits(count, stay_ms))}
+    assert ("one-shot-consumers" in found) is is_found
+    if is_found:
+        assert "left after 0.8 s" in found["one-shot-consumers"].what
+        assert not {"rebalance-storm", "flapping-member"} & set(found)
+
+
+@pytest.mark.parametrize(("count", "is_deploy"), [(2, True), (4, True), (11, False)])
+def test_a_deploy_restarts_no_member_many_times(count: int, *, is_deploy: bool) -> None:
+    """A console consumer in a loop comes and goes as the only member of its group."""
+    events = []
+    for number in range(count + 1):
+        member = f"console-consumer-7f000000-0000-4000-8000-{number:012}"
+        for at_s, kind, why in (
+            (4 * number, Event.MEMBER_ADDED, RebalanceReason.MEMBER_JOINED),
+            (4 * number + 2, Event.MEMBER_LEFT, RebalanceReason.MEMBER_LEFT),
+        ):
+            of = {"ts_us": at_s * 1_000_000, "group_id": "g", "member_id": member}
+            start = {"generation": 2 * number + at_s % 4 // 2, "reason": why, **of}
+            events += [
+                TraceEvent(event=kind, **of),
+                TraceEvent(event=Event.PREPARE_REBALANCE, **start),
+            ]
+    costs = costs_of("g", group_lines(events)["g"])
+    assert any(each.deploy for each in costs) is is_deploy
 
 
 def test_workers_are_never_told_to_be_static() -> None:

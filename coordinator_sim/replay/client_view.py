@@ -1,0 +1,204 @@
+"""Joins, refusals and reasons of clients whose group's coordinator has no log in the trace.
+
+A client's log has nothing about other members: no rebalance, and no cost of the group, follows.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from statistics import median_low
+from typing import Final
+
+from msgspec import Struct
+
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.replay.costs import place_of
+from coordinator_sim.replay.findings import JOINS, REFUSALS, Finding, often, seconds
+from coordinator_sim.trace.client_reasons import is_settled, kind_of, words_of
+from coordinator_sim.trace.events import Event, Source, TraceEvent
+from coordinator_sim.trace.history import CLIENT_SOURCES
+
+_LOOP: Final = 5
+"""Fewest joins that are a loop."""
+_LOOP_MS: Final = 120_000
+"""Longest usual time from one join of a loop to the next."""
+_BUSY: Final = 3
+"""Fewest refused heartbeats in a row, without a join, of a member that is busy."""
+_MOST_REFS: Final = 5
+_ASKS: Final = {
+    Event.JOIN_RESP: "JoinGroup",
+    Event.SYNC_RESP: "SyncGroup",
+    Event.HEARTBEAT: "Heartbeat",
+}
+
+
+class ClientView(Struct, frozen=True, kw_only=True):
+    """Joins, refusals and reasons of one client. Times are milliseconds of its clock.
+
+    Args:
+        joins_ms: When it asked to join.
+        generations: The first and the last generation that it was in; None where no line tells.
+        refused: Request and error -> how often it was refused.
+        reasons: Reason in words -> how often.
+        thrown_out: Lines that say that it was no member any more.
+        busy: The longest run of heartbeats that told of a rebalance, without a join meanwhile.
+        lines: Where its first lines are.
+    """
+
+    group_id: str
+    client: str
+    first_ms: int
+    last_ms: int
+    joins_ms: tuple[int, ...]
+    generations: tuple[int, int] | None
+    refused: dict[str, int]
+    reasons: dict[str, int]
+    thrown_out: tuple[str, ...]
+    busy: tuple[str, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def every_ms(self) -> int | None:
+        """The usual time from one join to the next; None for a single one."""
+        apart = [after - before for before, after in pairwise(self.joins_ms)]
+        return median_low(apart) if apart else None
+
+
+def client_views(events: Iterable[TraceEvent], source: Source) -> list[ClientView]:
+    """Return the clients of groups that only clients' logs name, by group and client.
+
+    Args:
+        events: All events of a trace, in its order.
+        source: Of the events that name none.
+    """
+    others: set[str] = set()
+    clients: defaultdict[tuple[str, str], list[TraceEvent]] = defaultdict(list)
+    for line in events:
+        if line.group_id is None:
+            continue
+        if (line.source or source) in CLIENT_SOURCES:
+            clients[line.group_id, line.client_id or line.member_id or "a client"].append(line)
+        else:
+            others.add(line.group_id)
+    return [
+        _view(group_id, client, lines)
+        for (group_id, client), lines in sorted(clients.items())
+        if group_id not in others
+    ]
+
+
+def _view(group_id: str, client: str, lines: Sequence[TraceEvent]) -> ClientView:
+    reached = [line.generation for line in lines if is_settled(line) and line.generation]
+    refused = Counter(
+        f"{_ASKS[line.event]} {line.error_code.name}"
+        for line in lines
+        if line.event in _ASKS and line.error_code is not None and line.error_code
+    )
+    kinds = [(line, kind_of(line)) for line in lines]
+    reasons = Counter(words_of(line) for line, kind in kinds if kind and words_of(line))
+    return ClientView(
+        group_id=group_id,
+        client=client,
+        first_ms=lines[0].ts_us // 1000,
+        last_ms=lines[-1].ts_us // 1000,
+        joins_ms=tuple(line.ts_us // 1000 for line in lines if line.event is Event.JOIN_REQ),
+        generations=(reached[0], reached[-1]) if reached else None,
+        refused=dict(refused.most_common()),
+        reasons=dict(reasons.most_common()),
+        thrown_out=tuple(
+            place_of(line)
+            for line, kind in kinds
+            if kind in {"thrown-out", "fenced"} or line.event is Event.LOST
+        ),
+        busy=_longest_busy(lines),
+        lines=tuple(place_of(line) for line in lines[:_MOST_REFS]),
+    )
+
+
+def _longest_busy(lines: Iterable[TraceEvent]) -> tuple[str, ...]:
+    longest: list[str] = []
+    run: list[str] = []
+    for line in lines:
+        is_told = line.error_code is ErrorCode.REBALANCE_IN_PROGRESS
+        if line.event is Event.HEARTBEAT and is_told:
+            run.append(place_of(line))
+            longest = max(longest, run, key=len)
+        elif line.event is Event.JOIN_REQ or is_settled(line):
+            run = []
+    return tuple(longest)
+
+
+def client_findings(views: Iterable[ClientView]) -> list[Finding]:
+    """Return what is wrong with these clients."""
+    return [finding for view in views for finding in _findings(view)]
+
+
+def _findings(view: ClientView) -> list[Finding]:
+    found = []
+    every_ms = view.every_ms
+    if len(view.joins_ms) >= _LOOP and every_ms is not None and every_ms <= _LOOP_MS:
+        reached = view.generations
+        generations = f", generations {reached[0]} to {reached[1]}" if reached else ""
+        most = next(iter(view.refused.items()), None)
+        refused = f"; {most[0]} {often(most[1])}" if most else ""
+        found.append(
+            _finding(
+                view,
+                "client-joins-again",
+                (len(view.joins_ms), JOINS),
+                f"{view.client} joined {often(len(view.joins_ms))}, once every "
+                f"{seconds(every_ms * 1000)}{generations}{refused}.",
+                "Who begins the rebalances is in the log of the group's coordinator: ingest it, "
+                "too. Check that no other application, or Connect cluster with topics of its own, "
+                "has this group.id, and that all members have one version and one configuration.",
+                view.lines,
+            )
+        )
+    if view.thrown_out:
+        found.append(
+            _finding(
+                view,
+                "client-thrown-out",
+                (len(view.thrown_out), REFUSALS),
+                f"{view.client} was thrown out of its group {often(len(view.thrown_out))}: the "
+                "coordinator no longer knew it, or it lost its coordinator.",
+                "Where its log says that the poll timeout has expired, raise max.poll.interval.ms "
+                "or lower max.poll.records. Otherwise it was silent for session.timeout.ms: look "
+                "for pauses of the process (garbage collection, CPU limits) and of the network.",
+                view.thrown_out,
+            )
+        )
+    if len(view.busy) >= _BUSY:
+        found.append(
+            _finding(
+                view,
+                "client-busy-in-rebalance",
+                (len(view.busy), REFUSALS),
+                f"{view.client} was told {often(len(view.busy))} in a row that the group "
+                "rebalances before it joined: the others waited for it.",
+                "It was busy with records: lower max.poll.records, or process in another thread.",
+                view.busy,
+            )
+        )
+    return found
+
+
+def _finding(
+    view: ClientView,
+    kind: str,
+    cost: tuple[int, str],
+    what: str,
+    change: str,
+    refs: Sequence[str],
+) -> Finding:
+    return Finding(
+        group_id=view.group_id,
+        kind=kind,
+        rebalances=0,
+        cost_s=float(cost[0]),
+        cost_unit=cost[1],
+        what=what,
+        change=change,
+        confidence=0.8,
+        source_refs=tuple(refs[:_MOST_REFS]),
+    )

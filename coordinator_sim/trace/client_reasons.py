@@ -1,0 +1,292 @@
+"""Why clients joined and left, from their own logs, beside the rebalances that they began.
+
+A coordinator knows that a member joined again or failed; why is in the log of that member. The line
+that begins a rebalance gets the client's first reason as attributes, and its own words where the
+coordinator's have none (`client_reason`).
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import median_low
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from coordinator_sim.kafka.errors import ErrorCode
+from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+
+CAUSE: Final = "first_cause"
+"""Attribute: the first reason in words, beginning with the client id where a line tells one."""
+CAUSE_KIND: Final = "first_cause_kind"
+CAUSE_AT: Final = "first_cause_at"
+"""Attribute: file and line of the first reason."""
+CAUSE_MS: Final = "first_cause_ms"
+"""Attribute: milliseconds from the first reason to the rebalance, by the coordinator's clock."""
+
+_WITHIN_US: Final = 60_000_000
+"""A client's line is no cause of a rebalance that begins later than this."""
+_SKEW_US: Final = 50_000
+"""A client may log what it does this much later than the coordinator that has got it."""
+_STARTS: Final = frozenset({Event.PREPARE_REBALANCE, Event.EPOCH_BUMPED})
+_NAMES_ABOVE: Final = {
+    Event.MEMBER_ADDED: RebalanceReason.MEMBER_JOINED,
+    Event.STATIC_REPLACED: RebalanceReason.MEMBER_JOINED,
+    Event.MEMBER_LEFT: RebalanceReason.MEMBER_LEFT,
+    Event.MEMBER_FAILED: RebalanceReason.MEMBER_FAILED,
+    Event.MEMBER_KICKED: RebalanceReason.REBALANCE_TIMEOUT,
+}
+_NO_REASONS: Final = frozenset({None, "", "not provided"})
+_CONSEQUENCES: Final = (
+    *("need to re-join with the given member-id", "rebalance failed due to"),
+    *("group is already rebalancing", "encountered ", "connect worker requested rejoin"),
+)
+"""Reasons of a JoinGroup that repeat what came before it."""
+_SIGNS: Final = {
+    "subscribed": "subscribed to {named}, as at its start",
+    "coordinator-found": "",
+    "coordinator-lost": "lost its coordinator: {named}",
+    "unreachable": "had no coordinator for {unreachable_ms} ms, and gave up its work",
+    "poll-timeout": "did not poll in time: its poll timeout has expired",
+    "fenced": "was fenced by the coordinator",
+    "connector-updated": "read another configuration of connector {named}",
+    "connector-removed": "read that connector {named} was removed",
+    "connector-state": "read another target state of connector {named}",
+    "tasks-updated": "read other configurations of the tasks {named}",
+    "worker-started": "started",
+    "worker-stopped": "was stopped",
+    "task-failed": "had a task that failed with an exception",
+    "thrown-out": "was no member any more ({error})",
+    "left": 'left: "{reason}"',
+    "said": 'said: "{reason}"',
+}
+"""The reasons of clients in words, by kind."""
+_THROWN_OUT: Final = frozenset(
+    {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID}
+)
+CLIENT_EVENTS: Final = frozenset(
+    {
+        *(Event.JOIN_REQ, Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT, Event.LEAVE_REQ),
+        *(Event.ASSIGNED, Event.LOST, Event.LIFECYCLE),
+    }
+)
+"""Events of clients' logs with a reason, or with the end of what was before."""
+_STARTED: Final = frozenset({"subscribed", "worker-started"})
+_OF_LEAVERS: Final = frozenset({"left", "poll-timeout", "task-failed", "worker-stopped"})
+_OF_FAILED: Final = frozenset(_SIGNS) - _STARTED - {"said"}
+
+
+def kind_of(line: TraceEvent) -> str | None:
+    """Return the kind of a client's line, a key of `_SIGNS`; None for a line without a reason."""
+    sign = line.attrs.get("sign")
+    if sign is not None:
+        return sign
+    if "unreachable_ms" in line.attrs:
+        return "unreachable"
+    if line.client_reason and not line.client_reason.startswith(_CONSEQUENCES):
+        return "left" if line.event is Event.LEAVE_REQ else "said"
+    return "thrown-out" if line.error_code in _THROWN_OUT else None
+
+
+def words_of(line: TraceEvent) -> str:
+    """Return the reason of a client's line in words; empty for a line without one."""
+    kind = kind_of(line)
+    if kind is None:
+        return ""
+    error = "" if line.error_code is None else line.error_code.name
+    values = {"named": "", **line.attrs, "error": error, "reason": line.client_reason}
+    return _SIGNS[kind].format(**values).removesuffix(": ")
+
+
+def is_settled(line: TraceEvent) -> bool:
+    """Whether a client is in its group again with this line: what was before is over."""
+    is_answer = line.event in {Event.JOIN_RESP, Event.SYNC_RESP}
+    return line.event is Event.ASSIGNED or (is_answer and line.error_code is ErrorCode.NONE)
+
+
+def with_client_reasons(
+    lines: Sequence[TraceEvent], clients: Sequence[TraceEvent]
+) -> list[TraceEvent]:
+    """Return a coordinator's events, those that begin a rebalance with the clients' reasons.
+
+    A reason is that of the member that the coordinator names. Without a named member, or where
+    several processes may be it, it is that of the only one that tells a reason; where several do,
+    there is none. Clocks of clients are compared by the generations that both tell.
+
+    Args:
+        lines: Events of coordinators, in order.
+        clients: Events of clients' logs, in the order of their logs.
+    """
+    if not clients:
+        return list(lines)
+    reasons = _reasons_by_group(clients, clocks_apart(lines, clients))
+    above: dict[str | None, TraceEvent] = {}
+    given: list[TraceEvent] = []
+    for line in lines:
+        own = reasons.get(line.group_id) if line.event in _STARTS else None
+        given.append(line if own is None else own.annotated(line, above.get(line.group_id)))
+        if line.event in _NAMES_ABOVE:
+            above[line.group_id] = line
+    return given
+
+
+def clocks_apart(
+    lines: Iterable[TraceEvent], clients: Iterable[TraceEvent]
+) -> dict[str | None, int]:
+    """Return by file how much later its clients tell of generations, in microseconds."""
+    facts: dict[tuple[Event, str | None, int | None], int | None] = {}
+    answers = {Event.JOIN_COMPLETE: Event.JOIN_RESP, Event.SYNC_LEADER: Event.SYNC_RESP}
+    for line in lines:
+        answer = answers.get(line.event)
+        if answer is not None:
+            fact = answer, line.group_id, line.generation
+            facts[fact] = None if fact in facts else line.ts_us
+    apart: defaultdict[str | None, list[int]] = defaultdict(list)
+    for line in clients:
+        answer = Event.SYNC_RESP if line.event is Event.ASSIGNED else line.event
+        at_us = facts.get((answer, line.group_id, line.generation))
+        if at_us is not None and is_settled(line):
+            apart[line.source_ref].append(line.ts_us - at_us)
+    return {file: median_low(found) for file, found in apart.items()}
+
+
+class _Sign(Struct, frozen=True):
+    """A client's line in its place on the coordinator's clock; `kind` is None if it is settled."""
+
+    at_us: int
+    kind: str | None
+    line: TraceEvent
+
+
+def _reasons_by_group(
+    clients: Iterable[TraceEvent], apart_us: dict[str | None, int]
+) -> dict[str | None, "_Reasons"]:
+    groups: defaultdict[str | None, list[_Sign]] = defaultdict(list)
+    for line in clients:
+        kind = None if is_settled(line) else kind_of(line)
+        if kind is not None or is_settled(line):
+            at_us = line.ts_us - apart_us.get(line.source_ref, 0)
+            groups[line.group_id].append(_Sign(at_us, kind, line))
+    return {group_id: _Reasons(own) for group_id, own in groups.items()}
+
+
+class _Process:
+    """The signs of one client in one file, in order."""
+
+    def __init__(self, signs: list[_Sign]) -> None:
+        self._signs = sorted(signs, key=lambda each: each.at_us)
+        self._times = [each.at_us for each in self._signs]
+
+    def chain(self, start: TraceEvent, kinds: frozenset[str]) -> list[_Sign]:
+        """Return its reasons since it was last settled, up to the line that begins a rebalance."""
+        at_us = start.ts_us
+        place = bisect_right(self._times, at_us + _SKEW_US)
+        found: list[_Sign] = []
+        while place and self._times[place - 1] >= at_us - _WITHIN_US:
+            place -= 1
+            each = self._signs[place]
+            if each.kind is None and not _is_answer_to(each, start):
+                break
+            if each.kind in kinds:
+                found.append(each)
+        return _without_outages(found[::-1])
+
+    def is_member(self, member_id: str, chain: Sequence[_Sign], at_us: int) -> bool | None:
+        """Whether it is this member then; None where its lines name no member."""
+        place = bisect_right(self._times, at_us + _SKEW_US)
+        after = (each for each in self._signs[place : place + 8] if each.kind is None)
+        lines = [each.line for each in (*chain, *after)]
+        named = {line.member_id for line in lines} - {None, ""}
+        return member_id in named if named else None
+
+
+def _is_answer_to(settled: _Sign, start: TraceEvent) -> bool:
+    """Whether a client is settled by this rebalance, not by the one before."""
+    old, own = start.generation, settled.line.generation
+    is_next = start.event is Event.PREPARE_REBALANCE and None not in {old, own}
+    return settled.at_us > start.ts_us or (is_next and own == (old or 0) + 1)
+
+
+def _without_outages(chain: list[_Sign]) -> list[_Sign]:
+    """Drop that a coordinator was lost which was found again, unless the member was out then."""
+    kinds = [each.kind for each in chain]
+    found = max((at for at, kind in enumerate(kinds) if kind == "coordinator-found"), default=-1)
+    is_out = not {"thrown-out", "fenced", "unreachable"}.isdisjoint(kinds)
+    return [
+        each
+        for place, each in enumerate(chain)
+        if each.kind != "coordinator-found"
+        and (is_out or place > found or each.kind != "coordinator-lost")
+    ]
+
+
+class _Reasons:
+    """The signs of one group's clients, by client id and file."""
+
+    def __init__(self, signs: Iterable[_Sign]) -> None:
+        own: defaultdict[tuple[str, str | None], list[_Sign]] = defaultdict(list)
+        for each in signs:
+            own[each.line.client_id or "", each.line.source_ref].append(each)
+        self._processes: defaultdict[str, list[_Process]] = defaultdict(list)
+        for (client, _), lines in own.items():
+            self._processes[client].append(_Process(lines))
+
+    def annotated(self, start: TraceEvent, above: TraceEvent | None) -> TraceEvent:
+        """Return the line that begins a rebalance with the first reason of who began it.
+
+        Args:
+            start: The line.
+            above: The group's last line before it that names who came or went; None for none.
+        """
+        reason, named = start.reason, start.member_id
+        is_near = above is not None and 0 <= start.ts_us - above.ts_us <= _SKEW_US
+        if named is None and above is not None and is_near:
+            named = above.member_id
+            reason = reason or _NAMES_ABOVE[above.event]
+        kinds = frozenset(_SIGNS)
+        if reason is RebalanceReason.MEMBER_LEFT:
+            kinds = _OF_LEAVERS
+        elif reason is RebalanceReason.MEMBER_FAILED:
+            kinds = _OF_FAILED
+        first = self._first(start, named, kinds)
+        if first is None or first.kind is None:
+            return start
+        line = first.line
+        who = f"{line.client_id} " if line.client_id else ""
+        found = {
+            CAUSE: who + words_of(line),
+            CAUSE_KIND: first.kind,
+            CAUSE_AT: f"{line.source_ref}:{line.seq}",
+            CAUSE_MS: str(max(0, start.ts_us - first.at_us) // 1000),
+        }
+        said = start.client_reason
+        said = line.client_reason or said if said in _NO_REASONS else said
+        return replace(start, client_reason=said, attrs=start.attrs | found)
+
+    def _first(
+        self, start: TraceEvent, member_id: str | None, kinds: frozenset[str]
+    ) -> _Sign | None:
+        """Return the first reason since the client was settled; None where none is certain."""
+        sure, possible = [], []
+        for process in self._processes_of(member_id):
+            chain = process.chain(start, kinds)
+            if not chain:
+                continue
+            is_member = None
+            if member_id is not None:
+                is_member = process.is_member(member_id, chain, start.ts_us)
+            if is_member:
+                sure.append(chain[0])
+            elif is_member is None:
+                possible.append(chain[0])
+        found = sure or possible
+        return found[0] if len(found) == 1 else None
+
+    def _processes_of(self, member_id: str | None) -> list[_Process]:
+        """Return the processes that may be a member, whose id begins with its client id."""
+        if member_id is None:
+            return [each for own in self._processes.values() for each in own]
+        prefixes = (member_id[:place] for place, letter in enumerate(member_id) if letter == "-")
+        client = max((each for each in prefixes if each in self._processes), key=len, default="")
+        return self._processes.get(client, [])

@@ -1,0 +1,119 @@
+"""What the logs of clients tell without their coordinator's."""
+
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from coordinator_sim.cli.explain import explain
+from coordinator_sim.cli.findings import findings
+from coordinator_sim.cli.ingest import ingest
+from coordinator_sim.logtext.reading.broker_log import parse_broker_log
+from coordinator_sim.replay.client_view import client_findings, client_views
+from coordinator_sim.trace.events import Source, TraceEvent
+
+JOINED = (
+    "Successfully joined group with generation Generation{{generationId={}, memberId='a-1', "
+    "protocol='range'}}"
+)
+app = typer.Typer()
+for command in (explain, findings, ingest):
+    app.command()(command)
+
+
+def lines_of(*said: tuple[int, str]) -> list[str]:
+    """A consumer's log: seconds from 10:00 on, and messages."""
+    client = "INFO [Consumer clientId=a, groupId=g]"
+    return [f"[2026-03-02 10:{at // 60:02}:{at % 60:02},000] {client} {text}" for at, text in said]
+
+
+def events_of(*said: tuple[int, str]) -> list[TraceEvent]:
+    """The events of a consumer's log."""
+    return list(parse_broker_log(lines_of(*said), source_ref="app.log", tz=UTC))
+
+
+def loop(every_s: int, count: int) -> list[tuple[int, str]]:
+    """A client that joins, and whose SyncGroup is refused, again and again."""
+    refused = "SyncGroup failed: The group began another rebalance. Need to re-join the group."
+    return [
+        said
+        for number in range(count)
+        for said in (
+            (every_s * number, "(Re-)joining group"),
+            (every_s * number, JOINED.format(9000 + number)),
+            (every_s * number + 1, refused),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("every_s", "count", "kinds"),
+    [(2, 6, ["client-joins-again"]), (2, 4, []), (300, 6, [])],
+)
+def test_a_client_that_joins_all_the_time_is_found(
+    every_s: int, count: int, kinds: list[str]
+) -> None:
+    """Few joins, or joins with minutes between them, are no loop."""
+    (view,) = client_views(events_of(*loop(every_s, count)), Source.BROKER_LOG)
+    assert (len(view.joins_ms), view.every_ms) == (count, every_s * 1000)
+    assert view.generations == (9000, 8999 + count)
+    assert view.refused == {"SyncGroup REBALANCE_IN_PROGRESS": count}
+    assert [each.kind for each in client_findings([view])] == kinds
+
+
+def test_a_member_that_was_thrown_out_is_found() -> None:
+    """Once is enough: its partitions went to others meanwhile."""
+    views = client_views(
+        events_of(
+            (0, JOINED.format(3)),
+            (30, "Attempt to heartbeat failed due to UNKNOWN_MEMBER_ID, resetting generation"),
+            (31, "Lost previously assigned partitions orders-0, orders-1"),
+        ),
+        Source.BROKER_LOG,
+    )
+    (found,) = client_findings(views)
+    assert (found.kind, found.cost_s, found.source_refs[0]) == (
+        "client-thrown-out",
+        2.0,
+        "app.log:2",
+    )
+
+
+def test_a_member_that_does_not_join_for_long_is_found() -> None:
+    """Each heartbeat tells it of the rebalance; a join between two of them ends the count."""
+    told = "Attempt to heartbeat failed since group is rebalancing"
+    busy = events_of(*((3 * number, told) for number in range(4)))
+    (found,) = client_findings(client_views(busy, Source.BROKER_LOG))
+    assert (found.kind, found.cost_s) == ("client-busy-in-rebalance", 4.0)
+    quick = events_of((0, told), (1, "(Re-)joining group"), (3, told), (4, "(Re-)joining group"))
+    assert client_findings(client_views(quick, Source.BROKER_LOG)) == []
+
+
+def test_clients_of_a_group_that_its_coordinator_tells_of_are_no_view() -> None:
+    """Their reasons are with the rebalances then."""
+    broker = (
+        "[2026-03-02 10:00:00,000] INFO [GroupCoordinator 1]: Stabilized group g generation 3 "
+        "(__consumer_offsets-7) with 1 members (kafka.coordinator.group.GroupCoordinator)"
+    )
+    told = list(parse_broker_log([broker], source_ref="server.log", tz=UTC))
+    assert client_views([*told, *events_of(*loop(2, 6))], Source.BROKER_LOG) == []
+
+
+def test_commands_tell_what_clients_tell(tmp_path: Path) -> None:
+    """Never that there is nothing to find, or that the trace has no group."""
+    log, trace = tmp_path / "app.log", tmp_path / "trace"
+    log.write_text("\n".join(lines_of(*loop(2, 6))) + "\n", encoding="utf-8")
+
+    def output(*arguments: str) -> str:
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    output("ingest", str(log), "--out", str(trace))
+    assert "Told by clients alone, without their coordinator: g" in output("explain", str(trace))
+    story = output("explain", str(trace), "g")
+    assert "a: joined 6 times, once every 2.000 s, from 2026-03-02 10:00:00.000" in story
+    assert "    refused 6 times: SyncGroup REBALANCE_IN_PROGRESS" in story
+    assert "1. g: client-joins-again, 6 joins (80 % sure)" in output("findings", str(trace))
