@@ -28,9 +28,9 @@ class ReportRows:
     charts), `listed` (rebalances of the table), `windows` (fault windows) and `effects` (what
     happened to groups in them) cover the runs in `told` (`one_world_each`) and are cut to the
     options' limits, the worst first, of windows the earliest; `told_totals` has the uncut counts.
-    `costs` are those of days and deploys. `sessions`, `waits`, `owners` and `imbalance` are those
-    of the groups with a section; `densities` is empty where all groups have one. `runs` and `told`
-    are in the order in which the runs were named.
+    `costs` are those of days and deploys. `sessions`, `waits`, `owners`, `imbalance` and
+    `share_records` are those of the groups with a section; `densities` is empty where all groups
+    have one. `runs` and `told` are in the order in which the runs were named.
     """
 
     options: PageOptions
@@ -59,6 +59,7 @@ class ReportRows:
     owners: Sequence[Row]
     imbalance: Sequence[Row]
     densities: Sequence[Row]
+    share_records: Sequence[Row]
 
 
 def page_rows(
@@ -84,7 +85,6 @@ def page_rows(
     windows = selection.first_windows(tables["fault_windows"].where(is_told), limits.windows)
     worst = selection.worst_groups(groups, limits.groups)
     told_totals = selection.totals(groups)
-    is_all = len(told) == len(runs)
     drawn_groups = selection.worst_groups(groups, min(limits.groups, limits.drawn_groups))
     rebalances = selection.with_group_names(tables["rebalances"], groups)
     longest = (
@@ -95,11 +95,11 @@ def page_rows(
     counts = tables["reasons"].groupBy("reason").agg(F.sum("count").alias("count"))
     of_sections = {
         name: selection.of_groups(tables[name], drawn_groups)
-        for name in ("member_sessions", "waits", "ownership", "imbalance")
+        for name in ("member_sessions", "waits", "ownership", "imbalance", "share_records")
     }
     return ReportRows(
         options=options,
-        totals=told_totals if is_all else selection.totals(tables["groups"]),
+        totals=told_totals if len(told) == len(runs) else selection.totals(tables["groups"]),
         told_totals=told_totals,
         runs=runs,
         told=told,
@@ -130,6 +130,7 @@ def page_rows(
         densities=_densities(spark, rebalances, groups, told, options)
         if told_totals["groups"] > limits.drawn_groups
         else [],
+        share_records=_rows(of_sections["share_records"], *C.GROUP_KEY, "topic"),
     )
 
 

@@ -409,6 +409,50 @@ def _storm(row: Row) -> list[Name]:
     ]
 
 
+_SHARE_FIGURES: Final = (
+    Column("done", "done", format_count, meaning="records acknowledged or archived"),
+    Column("deliveries", "deliveries", format_count),
+    Column("again", "again", format_count, meaning="deliveries after a record's first"),
+    Column("rejected", "rejected", format_count),
+    Column("used_up", "used up", format_count, meaning="archived at the limit of deliveries"),
+    Column("held_s", "held (s)", format_seconds, meaning="longest from first delivery to archive"),
+    Column("lost_locks", "lost locks", format_count, meaning="ran out before an acknowledgement"),
+    Column("late", "late", format_count, meaning="of these, acknowledged afterwards"),
+    Column("silent_s", "silent (record·s)", format_seconds, meaning="locked, never acknowledged"),
+    Column("max_lag", "most waiting", format_count, meaning="records of one partition"),
+    Column("final_lag", "at the end", format_count, meaning="records waiting then"),
+)
+
+
+def share_rows(
+    rows: Sequence[Row], labels: Mapping[str, RunLabel], anchors: Mapping[tuple[str, ...], str]
+) -> list[tuple[list[Name], list[Cell]]]:
+    """Return the names and the figures (`_SHARE_FIGURES`) of each share group and topic.
+
+    Args:
+        rows: Rows of the table `share_records`.
+        labels: Labels of the runs by trace id.
+        anchors: Anchor of each group's section, by its key.
+    """
+    return [
+        (
+            [
+                Name(row["group_id"], anchor=anchors.get(group_key(row), "")),
+                Name(labels[row["trace_id"]].name),
+                Name(row["topic"]),
+            ],
+            [
+                cell_of(
+                    {**row, "held_s": row["held_us"] / 1e6, "silent_s": row["silent_us"] / 1e6},
+                    column,
+                )
+                for column in _SHARE_FIGURES
+            ],
+        )
+        for row in rows
+    ]
+
+
 _SUMMED: Final = (
     *("events", "unparsed", "clock_regressions", "ghost_generations"),
     *("rebalances", "unknown_reasons", "open_rebalances", "lockstep_groups"),
@@ -434,6 +478,8 @@ def render_page(rows: ReportRows) -> str:
         headline=_headline(rows),
         costs=cost_tables(rows.costs, rows.storms, labels, anchors),
         is_cost_known=any(row["unowned_s"] is not None for row in rows.costs),
+        share_columns=_SHARE_FIGURES,
+        share_records=share_rows(rows.share_records, labels, anchors),
         groups=group_table(rows.groups, rows.reasons, labels, anchors),
         density_chart=_density_chart(rows, labels, anchors),
         mapped_groups=min(limits.mapped_groups, rows.told_totals["groups"]),

@@ -15,7 +15,7 @@ from pyspark import StorageLevel
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 from coordinator_sim_reports.local_frames import has_no_rows, listed
-from coordinator_sim_reports.sources import TraceFrames
+from coordinator_sim_reports.sources import TraceFrames, ddl_of
 from coordinator_sim_reports.transforms import (
     availability,
     balance,
@@ -32,6 +32,7 @@ from coordinator_sim_reports.transforms import (
 from coordinator_sim_reports.transforms import rebalances as rebalancing
 from coordinator_sim_reports.transforms.sessions import member_sessions
 from coordinator_sim_reports.transforms.waits import waits
+from coordinator_sim_reports.workers.share_batches import SHARE_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +69,7 @@ COLUMNS: Final["Mapping[str, str]"] = {
     "double_run_us bigint",
     "lag": f"{_GROUP}, connector string, topic string, partition int, at_us bigint, "
     "ordinal bigint, lag bigint, max_lag bigint",
+    "share_records": ddl_of(SHARE_SCHEMA),
     "lockstep": f"{_GROUP}, starts_aligned boolean, compared bigint, aligned bigint, "
     "is_lockstep boolean",
     "double_owned": f"{_GROUP}, double_owned_s double",
@@ -199,7 +201,7 @@ def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFram
         **_of_faults(frames, store, derived, events, has_faults="FAULT" in kinds),
         "groups": groups,
         "comparison": store.keep("comparison", summary.churn_comparison(groups)),
-        **_of_records(frames, store, has_records=has_records),
+        **_of_records(frames.events, store, kinds),
         **_counted(frames, store, runs, held, told, has_requests=has_requests),
     }
 
@@ -250,13 +252,16 @@ def _of_faults(
 
 
 def _of_records(
-    frames: TraceFrames, store: TableStore, *, has_records: bool
+    events: "DataFrame", store: TableStore, kinds: frozenset[str]
 ) -> dict[str, "DataFrame"]:
-    """Compute the tables that are made of processed records alone."""
-    events = frames.events
+    """Compute the tables that are made of events of records alone."""
+    has_records, has_shares = work.PROCESSED in kinds, work.DELIVERED in kinds
     return {
         "work": store.keep_if(has_records, "work", lambda: work.work(events)),
         "lag": store.keep_if(has_records, "lag", lambda: work.lag(events)),
+        "share_records": store.keep_if(
+            has_shares, "share_records", lambda: work.share_records(events)
+        ),
     }
 
 

@@ -9,7 +9,15 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.sources import ddl_of
+from coordinator_sim_reports.transforms.keys import group_hash
 from coordinator_sim_reports.transforms.ownership import covered
+from coordinator_sim_reports.workers.share_batches import (
+    SHARE_ATTRS,
+    SHARE_COLUMNS,
+    SHARE_SCHEMA,
+    share_batches,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,6 +25,9 @@ if TYPE_CHECKING:
 PROCESSED: Final = "RECORDS_PROCESSED"
 """Kind of the events that tell of records."""
 CONNECTOR: Final = "connector"
+DELIVERED: Final = "RECORDS_DELIVERED"
+"""Kind of the events without which no share group's records are told."""
+_OF_SHARES: Final = (DELIVERED, "RECORDS_ACKNOWLEDGED", "RECORDS_ARCHIVED", "LOCK_TIMED_OUT")
 WORK_KEY: Final = (*C.GROUP_KEY, CONNECTOR)
 COUNTS: Final = (
     "processed",
@@ -104,9 +115,33 @@ def _delivered_again(events: "DataFrame") -> "DataFrame":
     """Return per share group the deliveries of records after their first, as `again`."""
     deliveries = F.col("attrs")["deliveries"]
     offsets = F.explode(F.sequence("offset", F.col("position") - 1)).alias("offset")
-    told = events.where((F.col(C.EVENT) == "RECORDS_DELIVERED") & (deliveries != "1"))
+    told = events.where((F.col(C.EVENT) == DELIVERED) & (deliveries != "1"))
     places = told.select(*C.GROUP_KEY, "topic", "partition", offsets, deliveries).distinct()
     return places.groupBy(*C.GROUP_KEY).agg(F.count("*").alias("again"))
+
+
+def share_records(events: "DataFrame") -> "DataFrame":
+    """Return what became of the records of each share group and topic.
+
+    Input: events.
+    Output: key (group, topic): the records that are `done` (acknowledged or archived),
+    `deliveries`, those of them `again` after a record's first, records `rejected`, and `used_up`
+    at `delivery_limit`, with the longest `held_us` of these; `lost_locks` on records, those of them
+    acknowledged too `late`, at most `late_us` after the delivery, and `silent_us` of the others;
+    `max_lag` and `final_lag`. `coordinator_sim.replay.share_records` defines them.
+    """
+    stretch = (F.col(C.EVENT) == PROCESSED) & F.col("attrs")["run"].eqNullSafe("share")
+    return (
+        events.where(F.col(C.EVENT).isin(*_OF_SHARES) | stretch)
+        .select(
+            *(group_hash(), *C.GROUP_KEY, C.ORDINAL, C.EVENT, C.TS_US),
+            *(name for name in SHARE_COLUMNS if name not in SHARE_ATTRS),
+            *(F.col("attrs")[name].alias(name) for name in SHARE_ATTRS),
+        )
+        .repartition(C.GROUP_HASH)
+        .sortWithinPartitions(C.GROUP_HASH, C.ORDINAL)
+        .mapInArrow(share_batches, ddl_of(SHARE_SCHEMA))
+    )
 
 
 def lag(events: "DataFrame") -> "DataFrame":

@@ -12,6 +12,7 @@ pytest.importorskip("pyspark", reason="needs the spark extra")
 from coordinator_sim_reports.page_options import PageLimits, PageOptions
 from coordinator_sim_reports.page_rows import ReportRows
 from coordinator_sim_reports.render import render_page
+from coordinator_sim_reports.workers.share_batches import SHARE_SCHEMA
 from tests.reports.browsing import SCREENS, Shown, browsing, levels_of
 
 if TYPE_CHECKING:
@@ -236,6 +237,7 @@ def rows_of(count: int, **columns: Any) -> ReportRows:  # noqa: ANN401 - any of 
         ]
         if is_dense
         else [],
+        "share_records": [],
     }
     return ReportRows(**{**told, **columns})
 
@@ -325,6 +327,19 @@ def test_costs_that_are_told_are_shown() -> None:
 def test_without_rebalances_there_is_no_section_of_costs() -> None:
     """Neither a heading nor a link."""
     assert "Costs" not in text_of(render_page(rows_of(2)))
+
+
+def test_records_of_share_groups_have_a_section_where_they_are_told() -> None:
+    """A row for each group and topic, which leads to the group's section; none without rows."""
+    told = dict.fromkeys(SHARE_SCHEMA.names, 0) | KEY | {"group_id": "group-01 <app>"}
+    row = told | {"topic": "orders", "used_up": 12, "held_us": 1_804_500, "lost_locks": 7}
+    page = render_page(rows_of(2, share_records=[row]))
+    section = page[page.index('<h2 id="share-records">') : page.index('<h2 id="groups">')]
+    cells = re.findall(r'<td class="n"[^>]*>(.*?)</td>', section)
+
+    assert cells == ["0", "0", "0", "0", "12", "1.80", "7", "0", "0", "0", "0"]
+    assert '<a href="#g1">group-01 &lt;app&gt;</a>' in section
+    assert "share groups" not in text_of(render_page(rows_of(2)))
 
 
 def test_every_table_has_a_caption_and_names_its_columns() -> None:

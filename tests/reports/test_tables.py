@@ -23,7 +23,7 @@ from coordinator_sim_reports.transforms.rebalances import generations, group_eve
 from coordinator_sim_reports.transforms.sessions import member_sessions
 from coordinator_sim_reports.transforms.summary import Derived, group_summary
 from coordinator_sim_reports.transforms.waits import waits
-from coordinator_sim_reports.transforms.work import lag, work
+from coordinator_sim_reports.transforms.work import lag, share_records, work
 from coordinator_sim_reports.transforms.working import ownership_of, pausing_marks
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ def test_columns_of_tables_of_nothing_are_those_of_computed_ones(
         "waits": waits(events, held, sessions),
         "work": work(events),
         "lag": lag(events),
+        "share_records": share_records(events),
         "lockstep": lockstep(events, held),
         "double_owned": availability.double_ownership(owned),
         "paused": availability.paused(owned, pausing_marks(events, ()), held, runs),

@@ -8,8 +8,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from coordinator_sim.replay.share_records import share_records as fates_of
 from coordinator_sim.sim.runner import run_scenario
-from coordinator_sim.sim.scenario import CommitPolicy, ConsumerGroupSpec, Scenario
+from coordinator_sim.sim.scenario import (
+    CommitPolicy,
+    ConsumerGroupSpec,
+    PauseMember,
+    RecordFates,
+    Scenario,
+    ShareConsumerSpec,
+    ShareGroupSpec,
+    TopicSpec,
+)
 from coordinator_sim.sim.scenario.variants import with_counted_work
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
@@ -17,7 +27,7 @@ from coordinator_sim.trace.schema import plain, rows_of
 from coordinator_sim.trace.work import count_work, stretches_in
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
-from tests.simulated import events_of
+from tests.simulated import events_of, scenario_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -113,3 +123,61 @@ def test_spark_and_the_pure_module_agree(
         assert lags.get(trace_id, []) == points
         assert all(r["processed"] - r["duplicates"] + r["gaps"] == r["span"] for r in told)
         assert trace_id != "share" or told[0]["duplicates"] > 5
+
+
+def share_run(topic: str, limit: int) -> list[TraceEvent]:
+    """A run in which records are rejected, used up, and locked until their locks run out."""
+    group = ShareGroupSpec(
+        group_id="g",
+        topics=(topic,),
+        members=tuple(
+            ShareConsumerSpec(
+                name=name,
+                acknowledges="explicit",
+                fates=RecordFates(poison_every=50, reject_every=9),
+            )
+            for name in ("a", "b")
+        ),
+        group_settings={
+            "share.delivery.count.limit": str(limit),
+            "share.record.lock.duration.ms": "15000",
+        },
+    )
+    scenario = scenario_of(
+        name="shares",
+        duration_ms=45_000,
+        topics=(TopicSpec(name=topic, partitions=1, records_per_s=10),),
+        groups=(group,),
+        happenings=(PauseMember(at_ms=9_000, member="a", for_ms=60_000),),
+    )
+    return events_of(scenario)
+
+
+@pytest.mark.spark
+def test_records_of_share_groups_are_told_topic_by_topic_as_explain_tells_them(
+    frame: "Frame",
+) -> None:
+    """One function counts them; runs of one group with two topics add up to both."""
+    from coordinator_sim_reports.transforms.work import share_records
+
+    of_topics = {"x": share_run("x", 2), "y": share_run("y", 4)}
+    both = sorted((event for each in of_topics.values() for event in each), key=lambda e: e.ts_us)
+    events = frame("events", rows("t", both))
+    found = {row["topic"]: row.asDict() for row in share_records(events).collect()}
+
+    assert set(found) == set(of_topics)
+    for topic, each in of_topics.items():
+        own, (work,) = fates_of(each), count_work(each)
+        assert own is not None
+        row, lost = found[topic], own.lost_locks[0]
+        assert (row["deliveries"], row["again"]) == (own.deliveries, own.again)
+        assert (row["rejected"], row["used_up"]) == (own.rejected, len(own.used_up))
+        assert (row["delivery_limit"], row["held_us"]) == (own.limit, own.held_us)
+        assert (row["lost_locks"], row["late"]) == (lost.records, lost.late)
+        assert (row["silent_us"], row["late_us"]) == (lost.silent_us, lost.late_us)
+        assert row["done"] == work.processed - work.duplicates
+        assert (row["max_lag"], row["final_lag"]) == (work.max_lag, work.final_lag)
+        assert min(own.rejected, len(own.used_up), lost.records) > 0
+    whole = fates_of(both)
+    assert whole is not None
+    assert sum(row["deliveries"] for row in found.values()) == whole.deliveries
