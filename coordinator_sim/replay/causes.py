@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances
-from coordinator_sim.replay.names import members_of
+from coordinator_sim.replay.names import names_of
 from coordinator_sim.replay.share_records import ShareRecords, share_records
 from coordinator_sim.trace.client_reasons import CAUSE, CAUSE_AT, CAUSE_MS
 from coordinator_sim.trace.epoch_records import STREAMS
@@ -331,8 +331,8 @@ def _because(rebalance: Rebalance, who: tuple[str, ...]) -> str:
 def _who(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
     """Return the members named as the cause of a rebalance."""
     lines = [rebalance.start] if rebalance.start is not None else []
-    named = [name for line in lines for name in members_of(line) if name]
-    named = named or [name for line in causes for name in members_of(line) if name]
+    named = [name for line in lines for name in names_of(line) if name]
+    named = named or [name for line in causes for name in names_of(line) if name]
     return tuple(dict.fromkeys(named))
 
 
@@ -359,10 +359,10 @@ def _joined(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
         name
         for line in (*causes, *rebalance.lines)
         if line.event in _JOINS and (end is None or line.ts_us <= end.ts_us)
-        for name in members_of(line)
+        for name in names_of(line)
     ]
     if rebalance.reason is RebalanceReason.MEMBER_JOINED and rebalance.start is not None:
-        names.extend(members_of(rebalance.start))
+        names.extend(names_of(rebalance.start))
     return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
@@ -374,7 +374,7 @@ def _gone(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
         f"{name} {_GONE[line.event]}"
         for line in (*causes, *rebalance.lines)
         if line.event in _GONE and (limit_us is None or line.ts_us <= limit_us)
-        for name in members_of(line)
+        for name in names_of(line)
         if name is not None
     ]
     return tuple(dict.fromkeys(words))

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from coordinator_sim.logtext.wordings.reasons import classify
+from coordinator_sim.trace.epoch_records import SHARE
 from coordinator_sim.trace.events import TraceEvent
 
 _BATCH: Final = re.compile(r"request for \((?P<ids>.*)\)", re.IGNORECASE)
@@ -27,6 +28,21 @@ def members_of(line: TraceEvent) -> tuple[str | None, ...]:
     if line.reason_text is not None and line.reason is not None:
         return (_named(classify(line.reason_text).member_id or ""),)
     return (None,)
+
+
+def share_member_of(line: TraceEvent) -> str | None:
+    """Return the client id of a share group's member, or its member id where no client id is told.
+
+    A share consumer makes its member id up, without its client id in it.
+    """
+    return line.client_id or line.member_id
+
+
+def names_of(line: TraceEvent) -> tuple[str | None, ...]:
+    """Return the members of a line as people know them: of a share group by their client ids."""
+    if line.protocol_type == SHARE and line.member_id is not None:
+        return (_named(share_member_of(line) or ""),)
+    return members_of(line)
 
 
 def old_member_of(line: TraceEvent) -> str | None:

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from coordinator_sim.replay.findings import DELIVERIES_AGAIN, RECORD_SECONDS, Finding
+from coordinator_sim.replay.names import share_member_of
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.work import records_in
 
@@ -58,7 +59,9 @@ class ShareRecords(Struct, frozen=True, kw_only=True):
     Args:
         deliveries: Deliveries to applications.
         again: Those of them after a record's first.
-        rejected: Records that members rejected.
+        rejected: Records that members rejected. A rejection that the member was told had failed
+            counts where its record had been archived before, and the lock had not run out: the
+            broker took it, and its answer was lost.
         used_up: Records that were archived because they had been delivered as often as the limit
             allows, as topic-partition@offset, in the order of the trace.
         limit: How often these had been delivered, at most; 0 without any.
@@ -87,7 +90,7 @@ def share_records(lines: Sequence[TraceEvent]) -> ShareRecords | None:
     reading = _Reading()
     for line in lines:
         if line.event in reading.takes:
-            reading.takes[line.event](line, line.client_id or line.member_id or "")
+            reading.takes[line.event](line, share_member_of(line) or "")
     return reading.result() if reading.delivered or reading.records else None
 
 
@@ -125,9 +128,10 @@ class _Reading:
 
     def _acknowledged(self, line: TraceEvent, client: str) -> None:
         for place in records_in(line):
-            if line.attrs["type"] == "reject" and "error" not in line.attrs:
-                self._rejected[place] = None
             locked_us = self._lost.pop((place, client), None)
+            is_taken = "error" not in line.attrs or (place in self._ends and locked_us is None)
+            if line.attrs["type"] == "reject" and is_taken:
+                self._rejected[place] = None
             if locked_us is not None:
                 self._late[client] += 1
                 self._silent_us[client] -= locked_us

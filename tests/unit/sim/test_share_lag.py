@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from coordinator_sim.broker.contract import Call
+from coordinator_sim.broker.faults.faults import Close, Fault, Match, Phase
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
@@ -22,6 +23,7 @@ from coordinator_sim.replay.work_findings import work_findings_in
 from coordinator_sim.sim.runner import Simulation
 from coordinator_sim.sim.scenario import (
     CrashBroker,
+    FaultRule,
     Happening,
     PauseMember,
     PerRecord,
@@ -188,6 +190,38 @@ def test_poison_is_told_with_its_limit_and_how_long_it_held_the_start_offset() -
     assert 200_000 < records.held_us < 5_000_000
     assert list(found) == ["records-used-up"]
     assert found["records-used-up"].cost_s == records.used_up_again
+
+
+def test_a_rejection_whose_answer_was_lost_is_told_as_one() -> None:
+    """The broker had archived its records; a rejection that came too late is none."""
+    fates = RecordFates(reject_every=2)
+    member = ShareConsumerSpec(name="a", acknowledges="explicit", fates=fates, commits="sync")
+    cut = Fault(match=Match(api="ShareAcknowledge"), action=Close(), phase=Phase.AFTER, times=3)
+    lost = FaultRule(at_ms=20_000, rule=cut)
+    rejected, found = told(world(member, happenings=[lost], seconds=30))
+
+    assert rejected.rejected > 100
+    assert (rejected.used_up, rejected.again, found) == ((), 0, {})
+
+    slow = [SlowPoll(at_ms=at_ms, member="a", for_ms=20_000) for at_ms in (20_000, 30_000)]
+    twice = {**LOCK_15S, "share.delivery.count.limit": "2"}
+    late, _ = told(world(member, happenings=slow, seconds=70, group_settings=twice))
+    assert late.limit == 2
+    assert "t-0@198" in late.used_up
+    assert late.lost_locks[0].late == late.lost_locks[0].records
+
+
+def test_members_are_named_by_their_client_ids_throughout() -> None:
+    """A member id of a share consumer tells nobody who it is."""
+    frozen = PauseMember(at_ms=20_000, member="b", for_ms=100_000)
+    scenario = world(*(ShareConsumerSpec(name=name) for name in ("a", "b")), happenings=[frozen])
+    events = played(replace(scenario, duration_ms=100_000))
+    story = explain_group("g", [each for each in events if each.group_id == "g"], ())
+
+    assert [each.caused_by for each in story.rebalances] == [("a",), ("b",), ("b",)]
+    assert story.rebalances[-1].gone[0].startswith("b ")
+    assert story.records is not None
+    assert [each.client for each in story.records.lost_locks] == ["b"]
 
 
 def test_a_slow_member_is_told_apart_from_a_frozen_one() -> None:
