@@ -19,6 +19,7 @@ from coordinator_sim.sim.scenario.kubernetes import (
     SHUTDOWN_MS,
     Autoscaler,
     CpuTarget,
+    PodDisruptionBudget,
     WorkloadSpec,
 )
 from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOL, SETTINGS, STRATEGY, Scope
@@ -26,11 +27,12 @@ from coordinator_sim.sim.scenario.topology import DeployedGroup
 
 KINDS: Final = (
     *("Deployment", "StatefulSet", "HorizontalPodAutoscaler"),
-    *("ScaledObject", "KafkaConnect", "KafkaConnector"),
+    *("ScaledObject", "KafkaConnect", "KafkaConnector", "PodDisruptionBudget"),
 )
 _OF_CLIENTS: Final = ("Deployment", "StatefulSet", "KafkaConnect")
 _OF_CONSUMERS: Final = (*SETTINGS[Scope.CONSUMER], STRATEGY, "group.id", "group.instance.id")
 _OF_WORKERS: Final = (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL, "group.id")
+_BUDGET: Final = "PodDisruptionBudget"
 _SLEEP: Final = re.compile(r"\bsleep (\d+)\b")
 _POD: Final = "template.spec"
 _CONNECT_DELAY_S: Final = 60
@@ -127,6 +129,8 @@ class Manifests:
         self._specs: dict[tuple[str, str], Fields] = {}
         self._clusters: dict[str, str] = {}
         """The KafkaConnect of each KafkaConnector."""
+        self._guarded: dict[str, set[tuple[str, str]]] = {}
+        """The workloads whose pods each budget selects."""
         for document in yaml_documents(file, file.read_text("utf-8", errors="replace")):
             whole = Fields(str(file), document)
             items = whole.each("items") if whole.get("kind", str, "") == "List" else [whole]
@@ -183,6 +187,9 @@ class Manifests:
                 self.read.pop(f"{kind} {name}", None)
                 self.ignored[f"{kind} {name}"] = {"(no group id)": None}
                 continue
+            if kind == _BUDGET and found.keys().isdisjoint(self._guarded.get(name, ())):
+                self.ignored[f"{kind} {name}"] = {"(selects no pods of these workloads)": None}
+                continue
             for path in spec.read:
                 if path != "config" and ".env." not in path:
                     self._tell(f"{kind} {name}", path, is_read=True)
@@ -224,6 +231,7 @@ class Manifests:
             shutdown_ms=tuple(each + sleep_ms for each in SHUTDOWN_MS),
             termination_grace_period_s=spec.get(f"{_POD}.terminationGracePeriodSeconds", int, 30),
             autoscaler=scaler,
+            pod_disruption_budget=self._budget(kind, name, spec, "template.metadata.labels"),
         )
         return DeployedGroup(
             spec=workload,
@@ -255,21 +263,57 @@ class Manifests:
                 return found
         return None
 
+    def _budget(
+        self, kind: str, name: str, spec: Fields, path: str, made: Mapping[str, str] | None = None
+    ) -> PodDisruptionBudget | None:
+        """The budget that selects a workload's pods: by labels at a path, and those `made` for it.
+
+        Source: kubernetes 1.35, EvictionREST.Create, which refuses pods of two budgets.
+        """
+        budgets = {own: each for (other, own), each in self._specs.items() if other == _BUDGET}
+        labels = {**spec.get(path, dict[str, str], {}), **(made or {})} if budgets else {}
+        chosen = [own for own, each in budgets.items() if _selects(each, labels)]
+        if len(chosen) > 1:
+            raise DataError(
+                f"{spec.where}: the PodDisruptionBudgets {' and '.join(chosen)} both select its "
+                "pods, and Kubernetes then evicts none; leave one out"
+            )
+        for own in chosen:
+            self._guarded.setdefault(own, set()).add((kind, name))
+            return PodDisruptionBudget(
+                min_available=budgets[own].get("minAvailable", str, None),
+                max_unavailable=budgets[own].get("maxUnavailable", str, None),
+            )
+        return None
+
     def _connect(self, name: str, spec: Fields) -> DeployedGroup:
+        """A Connect cluster. Strimzi makes a budget for it, in pods: it has no scale.
+
+        Source: strimzi, PodDisruptionBudgetUtils.createCustomControllerPodDisruptionBudget.
+        """
         config: dict[str, object] = spec.get("config", dict[str, object], {})
         settings = {key: str(_text(config[key])) for key in config if key in _OF_WORKERS}
         for key in config:
             self._tell(f"KafkaConnect {name}", f"config.{key}", is_read=key in settings)
         own_id = settings.pop("group.id", "connect-cluster")
         grace = "template.pod.terminationGracePeriodSeconds"
+        replicas = spec.get("replicas", int, 3)
+        labels = {"cluster": name, "name": f"{name}-connect", "kind": "KafkaConnect"}
+        made = {f"strimzi.io/{key}": text for key, text in labels.items()}
+        missing = spec.get("template.podDisruptionBudget.maxUnavailable", int, 1)
+        own = PodDisruptionBudget(min_available=str(max(replicas - missing, 0)))
         return DeployedGroup(
             spec=WorkloadSpec(
                 name=f"{name}-connect",
                 group_id=spec.get("groupId", str, own_id),
                 kind="StrimziPodSet",
-                replicas=spec.get("replicas", int, 3),
+                replicas=replicas,
                 readiness_ms=_probed_ms(spec, _CONNECT_DELAY_S),
                 termination_grace_period_s=spec.get(grace, int, 30),
+                pod_disruption_budget=self._budget(
+                    "KafkaConnect", name, spec, "template.pod.metadata.labels", made
+                )
+                or own,
             ),
             settings=settings,
             connectors={
@@ -278,6 +322,33 @@ class Manifests:
                 if kind == "KafkaConnector" and self._clusters[own] == name
             },
         )
+
+
+def _selects(budget: Fields, labels: Mapping[str, str]) -> bool:
+    """Return whether a budget's selector matches; an empty one matches all, none matches nothing.
+
+    Source: apimachinery, LabelSelectorAsSelector.
+    """
+    wanted: dict[str, str] = budget.get("selector.matchLabels", dict[str, str], {})
+    others = budget.each("selector.matchExpressions")
+    if not wanted and not others:
+        return budget.get("selector", dict[str, Any] | None, None) is not None
+    matched = [_holds(each, labels) for each in others]
+    return all(labels.get(key) == text for key, text in wanted.items()) and all(matched)
+
+
+def _holds(expression: Fields, labels: Mapping[str, str]) -> bool:
+    label = labels.get(expression.get("key", str, ""))
+    values: list[str] = expression.get("values", list[str], [])
+    match expression.get("operator", Literal["In", "NotIn", "Exists", "DoesNotExist"], "In"):
+        case "In":
+            return label in values
+        case "NotIn":
+            return label not in values
+        case "Exists":
+            return label is not None
+        case _:
+            return label is None
 
 
 def _keda(spec: Fields, variables: Mapping[str, str]) -> ScaledObject | None:

@@ -15,6 +15,7 @@ from coordinator_sim.sim.scenario import (
     ConsumerGroupSpec,
     CpuTarget,
     Limits,
+    PodDisruptionBudget,
     RollOut,
     ScaledObject,
     ScalingPolicy,
@@ -149,6 +150,7 @@ def test_connect_of_strimzi_becomes_a_pod_set(tmp_path: Path) -> None:
             kind="StrimziPodSet",
             replicas=3,
             readiness_ms=60_000,
+            pod_disruption_budget=PodDisruptionBudget(min_available="2"),
         ),
     )
     (group,) = scenario.groups
@@ -263,6 +265,94 @@ def test_list_with_an_autoscaler_on_cpu_is_read(tmp_path: Path) -> None:
     assert [each.instance_id for each in group.members] == [f"app-{n}" for n in range(6)]
 
 
+def budget(name: str, **spec: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a budget
+    """Return a budget."""
+    return {"kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
+
+
+def guarded(tmp_path: Path, *budgets: dict[str, Any], labels: dict[str, str]) -> Manifests:
+    """Return a Deployment with these labels on its pods, and budgets beside it."""
+    template = pods() | {"metadata": {"labels": labels}}
+    items = [manifest("Deployment", {"template": template}), *budgets]
+    return Manifests(written(tmp_path, json.dumps({"kind": "List", "items": items})))
+
+
+@pytest.mark.parametrize("field", [{"minAvailable": 2}, {"maxUnavailable": "30%"}])
+def test_budget_that_selects_the_pods_is_the_workloads_own(
+    tmp_path: Path, field: dict[str, int | str]
+) -> None:
+    """Another one is told as ignored; what an unready pod may do is not simulated."""
+    selector = {"matchLabels": {"app": "orders"}}
+    own = budget("own", selector=selector, unhealthyPodEvictionPolicy="AlwaysAllow", **field)
+    other = budget("web", selector={"matchLabels": {"app": "web"}}, minAvailable=1)
+    found = guarded(tmp_path, own, other, labels={"app": "orders", "tier": "back"})
+    (workload,) = found.workloads()
+
+    minimum, maximum = field.get("minAvailable"), field.get("maxUnavailable")
+    assert workload.spec.pod_disruption_budget == PodDisruptionBudget(
+        min_available=None if minimum is None else str(minimum),
+        max_unavailable=None if maximum is None else str(maximum),
+    )
+    assert list(found.read["PodDisruptionBudget own"]) == ["selector.matchLabels", *field]
+    assert found.ignored["PodDisruptionBudget own"] == {"unhealthyPodEvictionPolicy": None}
+    assert "selects no pods" in next(iter(found.ignored["PodDisruptionBudget web"]))
+
+
+EXPRESSIONS: Final = st.fixed_dictionaries(
+    {
+        "key": st.sampled_from("ab"),
+        "operator": st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
+        "values": st.lists(st.sampled_from("xy"), min_size=1, max_size=2),
+    }
+)
+LABELS: Final = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
+
+
+@settings(max_examples=60)
+@given(wanted=LABELS, expressions=st.lists(EXPRESSIONS, max_size=2), labels=LABELS)
+def test_selectors_match_as_kubernetes_says(
+    tmp_path_factory: pytest.TempPathFactory,
+    wanted: dict[str, str],
+    expressions: list[dict[str, Any]],
+    labels: dict[str, str],
+) -> None:
+    """All of the labels and of the expressions must hold; NotIn holds without the label."""
+    value = {key: labels.get(key, "") for key in "ab"}
+    holds = {
+        "In": lambda each: value[each["key"]] in each["values"],
+        "NotIn": lambda each: value[each["key"]] not in each["values"],
+        "Exists": lambda each: value[each["key"]] != "",
+        "DoesNotExist": lambda each: value[each["key"]] == "",
+    }
+    selector = {"matchLabels": wanted, "matchExpressions": expressions}
+    one = budget("one", selector=selector, maxUnavailable=1)
+    found = guarded(tmp_path_factory.mktemp("m"), one, labels=labels).workloads()[0].spec
+
+    is_selected = wanted.items() <= labels.items() and all(
+        holds[each["operator"]](each) for each in expressions
+    )
+    assert (found.pod_disruption_budget is not None) == is_selected
+
+
+def test_budget_of_connect_replaces_strimzis_own(tmp_path: Path) -> None:
+    """Strimzi's takes a number of its template; another selects the pods by Strimzi's labels."""
+    template = CONNECT.replace(
+        "spec:\n  config",
+        "spec:\n  template: {podDisruptionBudget: {maxUnavailable: 2}}\n  config",
+        1,
+    )
+    (connect,) = Manifests(written(tmp_path, template)).workloads()
+    assert connect.spec.pod_disruption_budget == PodDisruptionBudget(min_available="1")
+
+    selector = {"matchLabels": {"strimzi.io/cluster": "cdc", "strimzi.io/kind": "KafkaConnect"}}
+    own = json.dumps(budget("own", selector=selector, minAvailable=3))
+    (connect,) = Manifests(written(tmp_path, f"{CONNECT}---\n{own}\n")).workloads()
+    assert connect.spec.pod_disruption_budget == PodDisruptionBudget(min_available="3")
+
+
+ALL_PODS: Final = "---\nkind: PodDisruptionBudget\nmetadata: {name: %s}\nspec: {selector: {%s}%s}\n"
+
+
 @settings(max_examples=40)
 @given(
     replicas=st.integers(0, 50),
@@ -340,6 +430,18 @@ def test_probes_and_strategies_are_read_as_written(
         ),
         (ORDERS.replace("lagThreshold: 2000", "lagThreshold: -1"), "lagThreshold=-1"),
         (ORDERS + "---\n" + ORDERS, "Deployment orders is there twice"),
+        (
+            ORDERS + ALL_PODS % ("one", "", "") + ALL_PODS % ("two", "", ""),
+            "Deployment orders: the PodDisruptionBudgets one and two both select its pods",
+        ),
+        (
+            ORDERS + ALL_PODS % ("one", "matchExpressions: [{key: a, operator: Gt}]", ""),
+            "PodDisruptionBudget one: selector.matchExpressions.operator: Invalid enum value 'Gt'",
+        ),
+        (
+            ORDERS + ALL_PODS % ("one", "", ", minAvailable: half"),
+            "pod_disruption_budget of workload 'orders'='half': give min_available",
+        ),
     ],
 )
 def test_bad_manifest_is_refused_in_one_line(tmp_path: Path, text: str, refusal: str) -> None:
