@@ -87,6 +87,9 @@ CONTROLLED_SHUTDOWN_US: Final = 2_050_000
 """From SIGTERM until a broker may end: its second heartbeat comes 50 ms after the first, usually
 before the other brokers' next heartbeats, and its third `broker.heartbeat.interval.ms` later."""
 
+_GRACE_US: Final = 30_000_000
+"""From SIGTERM to SIGKILL: `terminationGracePeriodSeconds`, where Strimzi's users set no other."""
+
 
 @lru_cache(maxsize=64)
 def _empty_records(count: int) -> bytes:
@@ -471,10 +474,20 @@ class ClusterDriver(Alarmed):
         self.call_later(CONTROLLED_SHUTDOWN_US, partial(self._end, broker_id, epoch, down_ms))
         self._go_on(now)
 
-    def _end(self, broker_id: int, epoch: int | None, down_ms: int) -> None:
-        """End the process of that epoch, unless it has died meanwhile."""
+    def _end(
+        self, broker_id: int, epoch: int | None, down_ms: int, *, is_killed: bool = False
+    ) -> None:
+        """End the process of that epoch, unless it has died meanwhile.
+
+        A frozen one ends when it goes on, or by SIGKILL.
+        """
         is_same = self.cluster.image.broker_epochs.get(broker_id) == epoch
         if not is_same or broker_id not in self.cluster.groups.living:
+            return
+        if broker_id in self.held and not is_killed:
+            end = partial(self._end, broker_id, epoch, down_ms)
+            self.held[broker_id].append(partial(self.call_later, 0, end))
+            self.call_later(_GRACE_US - CONTROLLED_SHUTDOWN_US, partial(end, is_killed=True))
             return
         self.crash(broker_id, down_ms)
         now = self._now()

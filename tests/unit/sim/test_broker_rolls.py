@@ -13,6 +13,7 @@ from coordinator_sim.sim.scenario import (
     ConsumerSpec,
     CrashBroker,
     Happening,
+    PauseBroker,
     RollBrokers,
     Scenario,
     TopicSpec,
@@ -155,3 +156,18 @@ def test_roll_of_no_such_cluster_is_refused() -> None:
         world_of(RollBrokers(at_ms=1, controller=4))
     with pytest.raises(ScenarioError, match="down_ms of RollBrokers=0: must be from 1"):
         world_of(RollBrokers(at_ms=1, down_ms=0))
+
+
+@pytest.mark.parametrize(("for_ms", "ended_s"), [(5_000, 36), (60_000, 60)])
+def test_broker_frozen_in_its_shutdown_ends_when_it_goes_on_or_is_killed(
+    for_ms: int, ended_s: int
+) -> None:
+    """SIGKILL comes thirty seconds after SIGTERM; the next process is there 20 s later."""
+    frozen = PauseBroker(at_ms=31_000, broker=1, for_ms=for_ms)
+    events = events_of(world_of(ROLL, frozen, duration_ms=100_000))
+    restarted = [each for each in told(events, "BrokerRestarted") if each[1] == 1]
+    assert restarted == [("BrokerRestarted", 1, ended_s + 20)]
+    assert told(events, "BrokerStopping")[:2] == [
+        ("BrokerStopping", 1, 30),
+        ("BrokerStopping", 2, ended_s + 30),
+    ]
