@@ -3,11 +3,12 @@
 Every happening ends before a quiet time that is long enough for the world to come to rest.
 """
 
-from typing import Final
+from typing import Final, Literal
 
 from hypothesis import strategies as st
 
 from coordinator_sim.sim.scenario import (
+    ConnectGroupSpec,
     ConsumerGroupSpec,
     ConsumerSpec,
     CpuTarget,
@@ -24,6 +25,7 @@ from coordinator_sim.sim.scenario import (
     SubtopologySpec,
     TopicSpec,
     Trigger,
+    WorkerSpec,
     WorkloadSpec,
 )
 from coordinator_sim_scenarios.drawn_happenings import LAST_FAULT_MS, faults_on, starts
@@ -150,13 +152,45 @@ def streams_scenarios(draw: st.DrawFn) -> Scenario:
 
 
 _PODS: Final = 12
+_Kind = Literal["Deployment", "StatefulSet", "StrimziPodSet"]
 _WORKLOADS_SETTLE_MS: Final = 420_000
 """The longest back-off of a container, 300 s, and its restart and those that wait for it."""
 
 
 @st.composite
+def _groups_of_pods(draw: st.DrawFn) -> ConsumerGroupSpec | ConnectGroupSpec:
+    """Consumers, static ones or not, or workers of a Connect cluster."""
+    names, static = [f"app-{each}" for each in range(_PODS)], draw(st.booleans())
+    if draw(st.sampled_from((False, False, True))):
+        delay = draw(st.sampled_from(("10000", "0")))
+        return ConnectGroupSpec(
+            group_id="orders-app",
+            workers=tuple(WorkerSpec(name=name, start_ms=None) for name in names),
+            connectors={"jdbc": draw(st.integers(1, 5))},
+            settings={"session.timeout.ms": "10000", "scheduled.rebalance.max.delay.ms": delay},
+        )
+    pace = PerRecord(us=5_000, poll_us=500_000)
+    return ConsumerGroupSpec(
+        group_id="orders-app",
+        topics=("orders",),
+        members=tuple(
+            ConsumerSpec(
+                name=name, start_ms=None, processing=pace, instance_id=name if static else None
+            )
+            for name in names
+        ),
+        assignors=(draw(st.sampled_from(("cooperative-sticky", "range"))),),
+        settings={"session.timeout.ms": "10000", "max.poll.interval.ms": "20000"},
+    )
+
+
+@st.composite
 def workload_scenarios(draw: st.DrawFn) -> Scenario:
-    """Worlds with a Deployment or StatefulSet, with an autoscaler or without."""
+    """Worlds with a Deployment, StatefulSet or StrimziPodSet, with an autoscaler or without."""
+    group = draw(_groups_of_pods())
+    is_connect = isinstance(group, ConnectGroupSpec)
+    kinds: tuple[_Kind, ...] = ("Deployment", "StatefulSet")
+    kind = draw(st.sampled_from((*kinds, "StrimziPodSet") if is_connect else kinds))
     least, most = draw(st.integers(1, 2)), draw(st.integers(2, 4))
     lag = {"consumerGroup": "orders-app", "topic": "orders", "lagThreshold": "100"}
     keda = ScaledObject(
@@ -166,34 +200,24 @@ def workload_scenarios(draw: st.DrawFn) -> Scenario:
         cooldown_period_s=60,
     )
     cpu = CpuTarget(limits=Limits(min_replicas=least, max_replicas=most), utilization=50)
-    members = tuple(
-        ConsumerSpec(
-            name=f"app-{each}", start_ms=None, processing=PerRecord(us=5_000, poll_us=500_000)
-        )
-        for each in range(_PODS)
-    )
     counts = st.sampled_from(("25%", "0", "1", "2", "100%"))
+    kept = st.sampled_from(("0", "1", "2")) if kind == "StrimziPodSet" else counts
     workload = WorkloadSpec(
         name="app",
-        group_id="orders-app",
-        kind=draw(st.sampled_from(("Deployment", "StatefulSet"))),
+        group_id=group.group_id,
+        kind=kind,
         replicas=draw(st.integers(0, 4)),
+        strategy=draw(st.sampled_from(("RollingUpdate", "Recreate"))),
         max_surge=draw(counts),
         max_unavailable=draw(counts),
         pod_management=draw(st.sampled_from(("OrderedReady", "Parallel"))),
         startup_ms=draw(st.sampled_from(((5_000, 5_000), (1_000, 20_000), (0, 0)))),
         readiness_ms=draw(st.sampled_from((1_000, 0, 10_000))),
+        min_ready_s=draw(st.sampled_from((0, 0, 10))),
         shutdown_ms=draw(st.sampled_from(((0, 1_000), (500, 500), (20_000, 40_000)))),
         termination_grace_period_s=draw(st.sampled_from((30, 5, 0))),
-        autoscaler=draw(st.sampled_from((None, keda, cpu))),
-        pod_disruption_budget=PodDisruptionBudget(min_available=draw(counts)),
-    )
-    group = ConsumerGroupSpec(
-        group_id="orders-app",
-        topics=("orders",),
-        members=members,
-        assignors=(draw(st.sampled_from(("cooperative-sticky", "range"))),),
-        settings={"session.timeout.ms": "10000", "max.poll.interval.ms": "20000"},
+        autoscaler=None if is_connect else draw(st.sampled_from((None, keda, cpu))),
+        pod_disruption_budget=PodDisruptionBudget(min_available=draw(kept)),
     )
     scenario = Scenario(
         name="drawn-workload",

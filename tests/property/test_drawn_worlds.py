@@ -98,10 +98,14 @@ class Watch:
         self.spec = workload.spec
         self._is_excused = True
         """Whether pods may be fewer than the rolling update leaves: not all have been Ready yet."""
+        spec = workload.spec
+        self._is_ordered = (spec.kind, spec.pod_management) == ("StatefulSet", "OrderedReady")
+        self._is_recreated = (spec.kind, spec.strategy) == ("Deployment", "Recreate")
+        """Whether a roll-out ends all old pods before it makes new ones."""
         self._replicas = workload.replicas
         self._changed_us = 0
-        self._excused_us = 0
-        """Up to when a member that was stopped may still be Ready."""
+        self._stopped: dict[str, None] = {}
+        """Members that StopMember has stopped, Ready until their processes end."""
         self._count = 0
 
     def look(self, now_us: int, events: list[TraceEvent]) -> None:
@@ -115,34 +119,48 @@ class Watch:
             self._is_excused, self._changed_us = True, now_us
         elif "RollOut" in faults:
             self._changed_us = now_us
-        if "StopMember" in faults:
-            self._excused_us = now_us + self.spec.termination_grace_period_s * 1_000_000
+            self._is_excused |= self._is_recreated
+        self._look_at_stopped(events)
         surge, unavailable = fenceposts(self.spec, replicas)
-        if self.spec.kind == "StatefulSet":
+        if self._is_recreated:
+            surge = 0
+            revisions = {pod.revision for pod in workload.pods.values()}
+            assert len(revisions) <= 1, f"pods of revisions {revisions} at {now_us} us"
+        if self.spec.kind != "Deployment":
             surge, unavailable = 0, 1
-            if self.spec.pod_management == "OrderedReady":
+            if self._is_ordered:
                 # Pods that are too many end one after the other.
                 surge = max(self._count - replicas, 0)
-            self._look_at_order(now_us)
+                self._look_at_order(now_us)
         assert len(active) <= replicas + surge, f"{len(active)} pods at {now_us} us"
         self._count = len(active)
         lowest = replicas - unavailable
-        if workload.ready_count >= replicas and now_us > self._excused_us:
+        # A rolling update leaves so many available: Ready for minReadySeconds.
+        available = sum(pod.is_available for pod in active.values())
+        if available >= replicas:
             self._is_excused = False
-        assert self._is_excused or workload.ready_count >= lowest, (
-            f"{workload.ready_count} of {replicas} are Ready at {now_us} us"
+        assert self._is_excused or available >= lowest, (
+            f"{available} of {replicas} are available at {now_us} us"
         )
 
+    def _look_at_stopped(self, events: list[TraceEvent]) -> None:
+        """Excuse the end of a stopped member's process: it closes for as long as it needs."""
+        for event in events:
+            name = event.attrs.get("member", "")
+            if event.reason_text == "StopMember" and name in self.workload.pods:
+                self._stopped[name] = None
+            elif event.reason_text == "gone" and (event.client_id or "") in self._stopped:
+                del self._stopped[event.client_id or ""]
+                self._is_excused = True
+
     def _look_at_order(self, now_us: int) -> None:
-        """Each pod is created when all before it are Ready, and ends when none is after it."""
-        if self.spec.pod_management == "Parallel":
-            return
+        """Each pod is created when all before it are available."""
         pods = self.workload.pods
         for name, pod in pods.items():
             number = int(name.removeprefix("app-"))
             if pod.created_us == now_us:
                 before = [pods.get(f"app-{each}") for each in range(number)]
-                assert all(each and each.ready_us is not None for each in before), name
+                assert all(each and each.is_available for each in before), name
 
     def look_at_the_end(self, now_us: int) -> None:
         """All pods are Ready and of the last revision, unless the replicas changed just now."""
