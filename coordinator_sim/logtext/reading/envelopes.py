@@ -21,9 +21,7 @@ _LEVEL: Final = re.compile(
     r"(?<![\w.$])(TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE|FINEST|FINER|FINE|CONFIG)"
     r"(?![\w.])"
 )
-_LIBRDKAFKA: Final = re.compile(
-    r"%(\d)\|(\d{9,11})\.(\d{3})\|(\w+)\|([^|]*)\| ?(?:\[thrd:.*?\]: )?"
-)
+_LIBRDKAFKA: Final = re.compile(r"%(\d)\|(\d{9,11})\.(\d{3})\|\w+\|")
 _TAILS: Final = (" (kafka.", " (org.apache.", " | kafka.", " | org.apache.", " [org.apache.")
 _TAILS_MORE: Final = (" [kafka.", " (o.a.k.")
 _TAIL_PARTS: Final = re.compile(r"\s*(?:\(|\[|\| )([\w.$]+)(:\d+)?[\])]?(.*)$", re.DOTALL)
@@ -31,11 +29,16 @@ _HUAWEI: Final = re.compile(r"\s*\|\s*\[([^\]]*)\]\s*\|\s*")
 _SPRING: Final = re.compile(r"\s+\d+ --- \[([^\]]*)\]\s+(\S+)\s+: ")
 _CATEGORY: Final = re.compile(r"\]\s*\[category=([\w.$]+)\]\s*")
 _SHORT: Final = re.compile(r"\s+([A-Za-z][\w.$]*)(?::(\d+))? - ")
-_SHORT_COLON: Final = re.compile(r"\s+([a-z][\w$]*(?:\.[\w$]+)+): ")
+_SHORT_COLON: Final = re.compile(r"\]?\s+([a-z][\w$]*(?:\.[\w$]+)+): ")
 _DEBEZIUM: Final = re.compile(r"\s+[^|\s\[]*\|[^|\[]*\|[^\s\[]*\s+")
-_PYTHON_LOGGER: Final = re.compile(r"- ([\w.]+) - $")
+_PYTHON_LOGGER: Final = re.compile(
+    r"(?:- (?=[\w.]+ - $)|\s(?=(?:aio)?kafka\.))([\w.]+)(?: - |\s+\[?)$"
+)
+_PYTHON_DEFAULT: Final = re.compile(r":([A-Za-z_][\w.]*):(?=\S)")
 _CONTEXT: Final = re.compile(r"\[[^\]\s|]+\|[^\]]*\] ")
 _COMPOSE: Final = re.compile(r"^[A-Za-z][\w.-]*\s*\| ")
+_CARRIER: Final = re.compile(r"(?:[A-Za-z][\w.-]*\s*\| |\S+ std(?:out|err) F )(?=\{)")
+"""What Docker Compose, or a container runtime of Kubernetes, writes before a line of JSON."""
 _EPOCH: Final = re.compile(r"\[?(\d{13}|\d{10})(?:\.(\d{3}))?\b")
 _TEN: Final = 10
 """Digits of epoch seconds between the years 2001 and 2286."""
@@ -63,6 +66,7 @@ class Envelope(Struct, frozen=True):
         message: Text of the program, without the logger that follows it in most layouts.
         has_tail: Whether the logger stood after the message, so that the message is whole.
         collector_ts: Time added in front by another program, as text; its zone may differ.
+        entry: Members of a JSON line that names a group; None for every other line.
     """
 
     layout: str
@@ -72,6 +76,7 @@ class Envelope(Struct, frozen=True):
     logger: str = ""
     has_tail: bool = False
     collector_ts: str | None = None
+    entry: dict[str, object] | None = None
 
 
 def peel(text: str, reader: InstantReader) -> Envelope:
@@ -84,15 +89,16 @@ def peel(text: str, reader: InstantReader) -> Envelope:
     if default is not None:
         instant = reader.read_default(default.group(1))
         return _finish("log4j", instant, default.group(2), text, default)
-    if text.startswith("{"):
-        envelope = _peel_json(text, reader)
+    carrier = _CARRIER.match(text)
+    if carrier is not None or text.startswith("{"):
+        envelope = _peel_json(text[carrier.end() if carrier else 0 :], reader)
         if envelope is not None:
             return envelope
     native = _LIBRDKAFKA.match(text)
     if native is not None:
         instant = from_number(int(native.group(2) + native.group(3)))
         level = _SYSLOG_LEVELS.get(native.group(1), "")
-        return Envelope("librdkafka", instant, text[native.end() :], level, "rdkafka")
+        return Envelope("librdkafka", instant, text[native.end() :], level)
     return _peel_text(text, reader)
 
 
@@ -183,6 +189,7 @@ _AFTER_LEVEL: Final = (
     ("debezium", _DEBEZIUM, 0),
     ("short", _SHORT, 1),
     ("short", _SHORT_COLON, 1),
+    ("python", _PYTHON_DEFAULT, 1),
 )
 
 
@@ -228,8 +235,16 @@ def _peel_json(text: str, reader: InstantReader) -> Envelope | None:
         return msgspec.structs.replace(
             inner, layout="json", collector_ts=None if collector is None else str(collector)
         )
+    extra = entry.get("extra")
+    members = extra if isinstance(extra, dict) else entry
     return Envelope(
-        "json", outer, inner.message, inner.level or level, inner.logger or logger, has_tail=True
+        "json",
+        outer,
+        inner.message,
+        inner.level or level,
+        inner.logger or logger,
+        has_tail=True,
+        entry=members if "groupId" in members else None,
     )
 
 

@@ -171,10 +171,11 @@ def _whole(name: str | None, text: str, line: Line) -> str | None:
 
 def error_of(text: str) -> ErrorCode | None:
     """Return the error that a client's message describes; None when its words are unknown."""
-    for name, code in ErrorCode.__members__.items():
-        if name in text:
-            return code
     lowered = text.lower()
+    for name, code in ErrorCode.__members__.items():
+        # Exceptions have the same names in another spelling: UnknownMemberIdError.
+        if name in text or (code and name.replace("_", "").lower() in lowered):
+            return code
     for words, code in _ERROR_WORDS:
         if words in lowered:
             return code
@@ -182,18 +183,31 @@ def error_of(text: str) -> ErrorCode | None:
 
 
 _ERROR_WORDS: Final = (
-    ("group is rebalancing", ErrorCode.REBALANCE_IN_PROGRESS),
+    ("(no error)", ErrorCode.NONE),
+    ("is rebalancing", ErrorCode.REBALANCE_IN_PROGRESS),
+    ("rebalance in progress", ErrorCode.REBALANCE_IN_PROGRESS),
     ("began another rebalance", ErrorCode.REBALANCE_IN_PROGRESS),
     ("is not current", ErrorCode.ILLEGAL_GENERATION),
+    ("is not  current", ErrorCode.ILLEGAL_GENERATION),
     ("generation id is not valid", ErrorCode.ILLEGAL_GENERATION),
     ("is not valid", ErrorCode.UNKNOWN_MEMBER_ID),
     ("not aware of this member", ErrorCode.UNKNOWN_MEMBER_ID),
-    ("memberidrequired", ErrorCode.MEMBER_ID_REQUIRED),
+    ("unknown member", ErrorCode.UNKNOWN_MEMBER_ID),
+    ("was not recognized", ErrorCode.UNKNOWN_MEMBER_ID),
     ("needs to have a valid member id", ErrorCode.MEMBER_ID_REQUIRED),
+    ("needs a valid member id", ErrorCode.MEMBER_ID_REQUIRED),
     ("not the correct coordinator", ErrorCode.NOT_COORDINATOR),
+    ("not coordinator", ErrorCode.NOT_COORDINATOR),
+    ("not started or not valid", ErrorCode.NOT_COORDINATOR),
     ("coordinator is loading", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    ("coordinator load in progress", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
     ("coordinator is not available", ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ("coordinator not available", ErrorCode.COORDINATOR_NOT_AVAILABLE),
     ("reached its maximum size", ErrorCode.GROUP_MAX_SIZE_REACHED),
+    ("reached maximum size", ErrorCode.GROUP_MAX_SIZE_REACHED),
+    ("group authorization failed", ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    ("member epoch is fenced", ErrorCode.FENCED_MEMBER_EPOCH),
+    ("instance id is still used", ErrorCode.UNRELEASED_INSTANCE_ID),
     ("inconsistent", ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
     ("fenced", ErrorCode.FENCED_INSTANCE_ID),
 )

@@ -312,18 +312,27 @@ def _moved(event: TraceEvent, line_count: int) -> TraceEvent:
 
 @dataclass(slots=True)
 class Client:
-    """Last values that one client logged."""
+    """Last values that one client logged.
 
+    Attributes:
+        group_id: Group of its last line that names one.
+        is_shared: Whether lines that cannot be told apart named two groups or two members.
+        announced: Events that further lines will tell again.
+    """
+
+    group_id: str | None = None
     member_id: str | None = None
     generation: int | None = None
     protocol_name: str | None = None
     rejoin_reason: str | None = None
+    is_shared: bool = False
+    announced: tuple[Event, ...] = ()
 
 
 WriterKey = tuple[bool, str]
 """Whether a broker wrote a line, and its layout: each has a clock of its own."""
 ClientKey = tuple[str, str]
-"""Client id and group."""
+"""Name of a client instance, and group; without a group for what holds of all its lines."""
 
 
 @dataclass(slots=True)

@@ -5,6 +5,9 @@ from typing import Final
 
 from coordinator_sim.logtext.wordings.catalogue import CATALOGUE
 from coordinator_sim.logtext.wordings.clients import CLIENTS
+from coordinator_sim.logtext.wordings.kafkajs import KAFKAJS
+from coordinator_sim.logtext.wordings.librdkafka import LIBRDKAFKA
+from coordinator_sim.logtext.wordings.python_clients import PYTHON_CLIENTS
 from coordinator_sim.logtext.wordings.rows import Row
 
 Anchored = tuple[tuple[str, Row], ...]
@@ -22,19 +25,17 @@ def _anchored(rows: tuple[Row, ...]) -> Anchored:
 
 
 _BROKERS: Final = _anchored(CATALOGUE)
-_CLIENTS: Final = _anchored(CLIENTS)
+JAVA: Final = _anchored(CLIENTS)
+PYTHON: Final = _anchored((*PYTHON_CLIENTS, *CLIENTS))
+RDKAFKA: Final = _anchored(LIBRDKAFKA)
+NODE: Final = _anchored(KAFKAJS)
 
 
 def find(message: str, rows: Anchored = _BROKERS) -> tuple[Row, re.Match[str]] | None:
-    """Return the row of a coordinator's message and its match; None for an unknown message."""
+    """Return the row of a message and its match, a coordinator's by default; None for none."""
     for anchor, row in rows:
         if anchor in message:
             match = row.match(message)
             if match is not None:
                 return row, match
     return None
-
-
-def find_client(message: str) -> tuple[Row, re.Match[str]] | None:
-    """Return the row of a client's message and its match; None for an irrelevant message."""
-    return find(message, _CLIENTS)

@@ -23,7 +23,8 @@ _NAMED: Final = re.compile(r"((?:[Gg]roup|[Mm]ember|GroupId|MemberId)[ =])[^\s\]
 _PATTERN_LENGTH: Final = 100
 TOKENS: Final = (
     *("oordinator", "groupId=", "GroupMetadata", "Metadata Manager on", "old generation"),
-    *("DistributedHerder", "Loaded member", "Task threw an uncaught"),
+    *("DistributedHerder", "Loaded member", "[thrd:", "kafkajs", " group "),
+    "Task threw an uncaught",
 )
 """Texts of which one is in each line of a coordinator or a client, but for some about loading."""
 

@@ -237,7 +237,9 @@ _OF_PARTITIONS: Final = {
     "bytes": Field(attr="bytes", pattern=_NUMBER, default="0"),
     "offsets": Field(attr="offsets", pattern=_NUMBER, default="0"),
     "group_count": Field(attr="groups", pattern=_NUMBER, default="0"),
-    "partitions": Field(attr="partitions", is_free_text=True, is_list=True),
+    "partitions": Field(
+        attr="partitions", is_free_text=True, is_list=True, parse=values.partition_names
+    ),
     "count": Field(attr="count", pattern=_NUMBER),
     "deleted": Field(attr="deleted"),
     "error": Field(attr="error", is_free_text=True),
@@ -257,6 +259,15 @@ _OF_CLIENTS: Final = {
     "protocol_name": Field(column="protocol_name"),
     "version": Field(pattern=_NUMBER, is_read=True),
     "error_text": Field(pattern=_REST, attr="error_text"),
+    "error_words": Field(pattern=r"(?P<error_text>.*?)"),
+    "inner_reason": Field(pattern=r"(?P<client_reason>.*?)"),
+    # What librdkafka prints of a response that has none.
+    "any_generation": Field(pattern=r"(?:-1|(?P<generation>\d+))"),
+    "any_protocol": Field(pattern=r"(?P<protocol_name>[^,)]+)?"),
+    "any_leader": Field(pattern=r"(?P<leader_id>[^,]+?)?"),
+    "any_member": Field(pattern=r"(?P<member_id>[^,]+)?"),
+    "quoted_member": Field(pattern=r"(?P<member_id>[^\"]+)?"),
+    "partition_count": Field(attr="partition_count", pattern=_NUMBER),
     "map": Field(pattern=r"\{(?P<map>.*)", is_read=True, is_list=True),
     "assignment_text": Field(
         pattern=r"Assignment\{(?P<assignment_text>.*)", is_read=True, is_list=True

@@ -26,6 +26,8 @@ OPERATIONS: Final = {
 _NO_INSTANCE: Final = frozenset({"", "None", "null", "Some(null)", "Optional.empty"})
 _WRAPPED: Final = re.compile(r"(?:Some\(|Optional\[)(.*)[)\]]$", re.DOTALL)
 _COLLECTION: Final = re.compile(r"^(?:[A-Za-z]\w*)?[(\[{](.*)[)\]}]\.?$", re.DOTALL)
+_PYTHON_PARTITION: Final = re.compile(r"TopicPartition\(topic='([^']*)', partition=(\d+)\)")
+_PYTHON_EMPTY: Final = frozenset({"set()", "frozenset()"})
 _INT32_END: Final = 2**31
 _INT32_DIGITS: Final = 11
 """Characters of the longest int32, with its sign; Python refuses to read numbers of 4,300."""
@@ -108,6 +110,14 @@ def listed(text: str) -> list[str]:
     wrapped = _COLLECTION.match(text)
     inner = wrapped.group(1) if wrapped is not None else text
     return [name for name in inner.split(", ") if name]
+
+
+def partition_names(text: str) -> str:
+    """Return a list of partitions as Java prints it, of Python's `{TopicPartition(topic=...)}`."""
+    found = _PYTHON_PARTITION.findall(text)
+    if not found:
+        return "" if text in _PYTHON_EMPTY else text
+    return ", ".join(f"{topic}-{partition}" for topic, partition in found)
 
 
 def name_set(names: Sequence[str], release: Release) -> str:
