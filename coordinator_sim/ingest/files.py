@@ -21,6 +21,7 @@ from coordinator_sim.ingest.kinds import (
     is_segment_name,
     kind_of,
     topic_of,
+    unread,
 )
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 
@@ -121,6 +122,15 @@ def recognise(path: Path) -> Kind | str:
         "is binary, and neither a segment of the offsets topic nor a capture; name the broker's "
         "server.log or kafka-request.log, or a folder such as __consumer_offsets-12"
     )
+
+
+def named_unread(path: Path) -> str | None:
+    """Return what a file without events is, and what to do; None where nothing shows it."""
+    try:
+        with unpacked(path) as source:
+            return unread(source.read(SAMPLE_BYTES))
+    except (OSError, EOFError, zlib.error):
+        return None
 
 
 @contextmanager

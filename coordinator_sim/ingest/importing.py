@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ from coordinator_sim.ingest.files import (
     content_digest,
     find_files,
     holds,
+    named_unread,
     recognise,
 )
 from coordinator_sim.ingest.imports import Import
@@ -32,6 +34,9 @@ from coordinator_sim.logtext.reading.repeats import (
 from coordinator_sim.runs.run_directory import TraceFormat, check_replaceable
 from coordinator_sim.trace.events import RunInfo, Source
 from coordinator_sim.trace.sources_read import Skew
+
+_MOST_NAMED: Final = 10
+"""Files without an event that one error names."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -232,13 +237,20 @@ def run_info(importing: Importing, options: Options) -> RunInfo:
 
 
 def check_told(importing: Importing) -> None:
-    """Refuse files that all could be read and hold nothing of a coordinator.
+    """Note what files without an event are; refuse files of which none has one.
 
     Raises:
         DataError: No file has an event, and none has a problem that would explain it.
     """
+    silent = [one for one in importing.usable if not one.summary.events and one.kind is Kind.LOG]
+    for one in silent:
+        if (what := named_unread(one.path)) is not None:
+            one.notes.append(f"{what}.")
     if any(one.problem is not None or one.summary.events for one in importing.files):
         return
+    noted = [f"{one.name} is {note}" for one in silent[:_MOST_NAMED] for note in one.notes]
+    if noted:
+        raise DataError(" ".join(noted))
     raise DataError(
         f"no line of a group coordinator in {len(importing.files)} file(s); a broker logs them at "
         "INFO under kafka.coordinator.group (3.x) or org.apache.kafka.coordinator.group (4.x)"

@@ -8,6 +8,8 @@ import re
 from enum import Enum, unique
 from typing import Final
 
+from msgspec import Struct
+
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.log.format.record_batches import CURRENT_MAGIC, MIN_LEGACY_SIZE
 from coordinator_sim.log.format.stored_batches import MAGIC_AT
@@ -69,6 +71,82 @@ SOURCE_OF: Final = {
     Kind.FORMATTER_TEXT: Source.FORMATTER_TEXT,
 }
 """The source that a kind's events name; in the order of precedence, the most exact one first."""
+
+
+class Unread(Struct, frozen=True):
+    """A kind of Kafka's files that holds nothing of a group.
+
+    Args:
+        mark: What its beginning has.
+        what: What the file is.
+        fix: What to do for lines about groups.
+    """
+
+    mark: re.Pattern[bytes]
+    what: str
+    fix: str
+
+
+_JAVA: Final = "log org.apache.kafka.clients.consumer.internals at INFO"
+_ELSE: Final = "name the broker's server.log, or the log of a consumer"
+_UNREAD: Final = tuple(
+    Unread(re.compile(mark), what, fix)
+    for mark, what, fix in (
+        (rb"GROUP +TOPIC +PARTITION", "output of kafka-consumer-groups, which is not read", _ELSE),
+        (rb"#consumer-\d", "a librdkafka log without debug lines of groups", "set debug=cgrp"),
+        (rb"#producer-\d", "a librdkafka log of producers, which are in no group", _ELSE),
+        (rb"\[thrd:", "a librdkafka log without debug lines of groups", "set debug=cgrp"),
+        (rb"kafkajs", "a kafkajs log without lines of a consumer", "set its logLevel to INFO"),
+        (rb"\[[Ss]arama\]|client/metadata |consumer/broker/\d", "a Sarama log, not read", _ELSE),
+        (
+            rb"\bkgo\b|new group session begun|joined, balancing group",
+            "a franz-go log, which is not read",
+            _ELSE,
+        ),
+        (
+            rb"as member \S+ in generation \d|entering loop for consumer group",
+            "a kafka-go (segmentio) log, which is not read",
+            _ELSE,
+        ),
+        (rb"org\.apache\.zookeeper", "a ZooKeeper log", _ELSE),
+        (rb"\[gc[,\] ]|\[(?:Full )?GC ", "a log of the JVM's garbage collection", _ELSE),
+        (rb"state\.change\.logger", "a broker's state-change.log", _ELSE),
+        (
+            rb"kafka\.controller\.|[ \[]org\.apache\.kafka\.controller|\[QuorumController ",
+            "a controller's log",
+            _ELSE,
+        ),
+        (rb"kafka\.log\.LogCleaner", "a broker's log-cleaner.log", _ELSE),
+        (rb"kafka\.authorizer\.logger", "a broker's kafka-authorizer.log", _ELSE),
+        (rb"stream-thread \[", "a Kafka Streams log without lines of its consumers", _JAVA),
+        (
+            rb"\[Consumer |ConsumerConfig",
+            "a Java consumer's log without lines of a group",
+            _JAVA,
+        ),
+        (rb"\[Producer |ProducerConfig", "a Java producer's log; it is in no group", _ELSE),
+        (
+            rb"org\.apache\.kafka\.connect\.|connect\.runtime",
+            "a Connect log without lines of the worker's group",
+            "log org.apache.kafka.connect.runtime.distributed at INFO",
+        ),
+        (
+            rb"aiokafka\.\w|(?<![\w.])kafka\.(?:conn|cluster|net\.\w+|consumer\.\w+)[: ]",
+            "a Python client's log without lines of a consumer's group",
+            "log the package kafka or aiokafka at INFO",
+        ),
+    )
+)
+
+
+def unread(sample: bytes) -> str | None:
+    """Return what a file without events is, and what to do; None for no kind of Kafka's files.
+
+    Args:
+        sample: The first `SAMPLE_BYTES`, decompressed.
+    """
+    found = next((one for one in _UNREAD if one.mark.search(sample)), None)
+    return None if found is None else f"{found.what}; {found.fix}"
 
 
 def kind_of(sample: bytes, name: str) -> Kind | None:
