@@ -73,7 +73,7 @@ _ANNOUNCED: Final = {
 """Lines -> what a line below, often of a lower level, tells again in other words."""
 _LESS_EXACT: Final = frozenset({"r-rejoining", "r-joining"})
 """Lines whose reason is how a rebalance ended, if a line above has why it began."""
-_TARGET: Final = re.compile(r"([^\s,(]+)(?:\([^)]*\))?\[(\d{1,9})\]")
+_TARGET: Final = re.compile(r"([^\s,(]+)(?:\([^)]*\)| )?\[(\d{1,9})\]")
 
 
 class Speaker(Struct, frozen=True):
@@ -209,6 +209,9 @@ class ClientLog:
         if name == "w-assigned":
             _fill_worker(match, columns, attrs)
         events = build_events(match, line, columns, attrs)
+        if name == "r-held":
+            partitions, client.listed = _TARGET.findall(client.listed), ""
+            return [_assigned(event, partitions) for event in events]
         return _WITH_ASSIGNMENTS[name](events, line) if name in _WITH_ASSIGNMENTS else events
 
 
@@ -224,7 +227,9 @@ def _take_reason(client: Client, match: Match, columns: dict[str, object]) -> No
 
 
 def _is_repeated(client: Client, match: Match) -> bool:
-    """Whether a line above was the event of this line already."""
+    """Whether a line above was the event of this line already, or one below completes it."""
+    if "partition" in match.values:
+        return client.unlisted > 0 or not client.listed
     event, ahead = match.row.event, _ANNOUNCED.get(match.row.name)
     is_repeat = event in client.announced and ahead is not event
     left = [one for one in client.announced if one is not event and event is not Event.JOIN_REQ]
@@ -276,6 +281,11 @@ def _remember(client: Client, match: Match) -> None:
     elif "member_id" in values and match.row.event is Event.JOIN_RESP:
         client.generation = None
     client.protocol_name = values.get("protocol_name", client.protocol_name)
+    if match.row.name == "r-holds":
+        client.listed, client.unlisted = "", whole_number(values["partition_count"]) or 0
+    elif "partition" in values and client.unlisted:
+        client.listed += f"{values['partition']}, "
+        client.unlisted -= 1
     if "version" in values:
         client.protocol_name = _PROTOCOLS.get(values["version"])
 

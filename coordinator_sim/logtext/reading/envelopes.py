@@ -21,7 +21,7 @@ _LEVEL: Final = re.compile(
     r"(?<![\w.$])(TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE|FINEST|FINER|FINE|CONFIG)"
     r"(?![\w.])"
 )
-_LIBRDKAFKA: Final = re.compile(r"%(\d)\|(\d{9,11})\.(\d{3})\|\w+\|")
+_LIBRDKAFKA: Final = re.compile(r"%(\d)\|(\d{9,11})\.(\d{3})\|")
 _TAILS: Final = (" (kafka.", " (org.apache.", " | kafka.", " | org.apache.", " [org.apache.")
 _TAILS_MORE: Final = (" [kafka.", " (o.a.k.")
 _TAIL_PARTS: Final = re.compile(r"\s*(?:\(|\[|\| )([\w.$]+)(:\d+)?[\])]?(.*)$", re.DOTALL)

@@ -318,6 +318,8 @@ class Client:
         group_id: Group of its last line that names one.
         is_shared: Whether lines that cannot be told apart named two groups or two members.
         announced: Events that further lines will tell again.
+        listed: Partitions of a list that goes on in further lines.
+        unlisted: Number of its partitions that are still to come.
     """
 
     group_id: str | None = None
@@ -327,6 +329,8 @@ class Client:
     rejoin_reason: str | None = None
     is_shared: bool = False
     announced: tuple[Event, ...] = ()
+    listed: str = ""
+    unlisted: int = 0
 
 
 WriterKey = tuple[bool, str]

@@ -267,6 +267,7 @@ _OF_CLIENTS: Final = {
     "any_leader": Field(pattern=r"(?P<leader_id>[^,]+?)?"),
     "any_member": Field(pattern=r"(?P<member_id>[^,]+)?"),
     "quoted_member": Field(pattern=r"(?P<member_id>[^\"]+)?"),
+    "partition": Field(pattern=r"(?P<partition>\S+ \[\d{1,9}\])", is_read=True),
     "partition_count": Field(attr="partition_count", pattern=_NUMBER),
     "map": Field(pattern=r"\{(?P<map>.*)", is_read=True, is_list=True),
     "assignment_text": Field(

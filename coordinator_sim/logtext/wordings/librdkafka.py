@@ -67,6 +67,8 @@ _OWNERSHIP: Final = (
     row("r-target", Event.ASSIGNED, "-").says(
         'Target assignment acked, new current assignment{any}"'
     ),
+    row("r-holds", None, "-").says("GRPASSIGNMENT{any} List with {partition_count} partition(s)"),
+    row("r-held", Event.ASSIGNED, "-").says("GRPASSIGNMENT{any}:  {partition} offset "),
     row("r-assigned", Event.ASSIGNED, "-", delta="1").says(
         'Group "{group_id}": delegating <incremental >assign of {partition_count} partition(s)'
     ),

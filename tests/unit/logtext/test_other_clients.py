@@ -138,6 +138,21 @@ def test_librdkafka_is_read_in_the_layout_of_every_binding(layout: str) -> None:
     assert all(event.ts_us // 1_000_000 == 1_715_000_000 for event in events)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_list_of_partitions_is_the_members_assignment(layout: str) -> None:
+    """What a member holds comes a line each; a list whose end or beginning is missing is none."""
+    listed = ("List with 2 partition(s):", " pay [0] offset INVALID", " pay [2] offset INVALID")
+    head, *rest = (layout.format(fac="GRPASSIGNMENT", text=text) for text in listed)
+    dumped = [layout.format(fac="DUMP_ALL", text=text) for text in listed]
+    story = [layout.format(fac=fac, text=text) for fac, text in STORY[:4]]
+
+    events = read(*story, head, *rest, rest[0], *dumped, head, rest[0], story[1])[3:]
+
+    assert kinds(events) == ["ASSIGNED", "JOIN_REQ"]
+    assert (held(events[0]), events[0].generation) == (["pay-0", "pay-2"], 8)
+    assert (events[0].group_id, events[0].member_id) == ("tills", "t-1")
+
+
 def test_generation_ends_with_a_join_that_gets_none() -> None:
     """A member that was fenced joins without a generation, until it gets another."""
     layout = LAYOUTS["librdkafka, rdlog.c"]
