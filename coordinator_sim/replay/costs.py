@@ -31,8 +31,13 @@ REPLACING: Final = "came for another"
 REPLACED: Final = "went for another"
 """The same where time alone pairs who came with who went."""
 
-_POLL_WORDS: Final = "poll timeout has expired"
-"""What a Java consumer says when it leaves because it did not poll in time."""
+_POLL_WORDS: Final = (
+    "poll timeout has expired",
+    "maximum poll interval",
+    "max.poll.interval.ms exceeded",
+    "poll expired",
+)
+"""In the reason of a client that leaves because it did not poll in time, in any library."""
 _RESTART_MS: Final = 600_000
 """Longest time away that counts as a restart."""
 _MOST_RESTARTS: Final = 2
@@ -332,7 +337,7 @@ def _left_for_polls(line: TraceEvent) -> bool:
     if line.event not in _TELLS_OF_POLLS:
         return False
     texts = line.client_reason, line.reason_text, line.attrs.get(CAUSE)
-    return any(_POLL_WORDS in (text or "") for text in texts)
+    return any(words in text for text in texts if text for words in _POLL_WORDS)
 
 
 def _trigger(told: NumberedRebalance) -> str:
@@ -350,6 +355,8 @@ def _client(rebalance: Rebalance) -> str:
     """Return the client id of the first member that its first line names; empty without any."""
     if rebalance.start is None:
         return ""
+    if rebalance.is_epoch and rebalance.start.client_id:
+        return rebalance.start.client_id
     return next((client_of(name) for name in members_of(rebalance.start) if name), "")
 
 

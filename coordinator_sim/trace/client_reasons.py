@@ -40,9 +40,10 @@ _NAMES_ABOVE: Final = {
 _NO_REASONS: Final = frozenset({None, "", "not provided"})
 _CONSEQUENCES: Final = (
     *("need to re-join with the given member-id", "rebalance failed due to"),
-    *("group is already rebalancing", "encountered ", "connect worker requested rejoin"),
+    *("already rebalancing", "is rebalancing", "rebalance in progress"),
+    *("encountered ", "connect worker requested rejoin"),
 )
-"""Reasons of a JoinGroup that repeat what came before it."""
+"""In reasons that repeat what came before, or that another member began a rebalance."""
 _SIGNS: Final = {
     "subscribed": "subscribed to {named}, as at its start",
     "coordinator-found": "",
@@ -63,7 +64,10 @@ _SIGNS: Final = {
 }
 """The reasons of clients in words, by kind."""
 _THROWN_OUT: Final = frozenset(
-    {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID}
+    {
+        *(ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION),
+        *(ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH),
+    }
 )
 CLIENT_EVENTS: Final = frozenset(
     {
@@ -84,9 +88,12 @@ def kind_of(line: TraceEvent) -> str | None:
         return sign
     if "unreachable_ms" in line.attrs:
         return "unreachable"
-    if line.client_reason and not line.client_reason.startswith(_CONSEQUENCES):
-        return "left" if line.event is Event.LEAVE_REQ else "said"
-    return "thrown-out" if line.error_code in _THROWN_OUT else None
+    if line.error_code in _THROWN_OUT:
+        return "thrown-out"
+    said = line.client_reason
+    if not said or line.event is Event.REVOKED or any(each in said for each in _CONSEQUENCES):
+        return None
+    return "left" if line.event is Event.LEAVE_REQ else "said"
 
 
 def words_of(line: TraceEvent) -> str:
