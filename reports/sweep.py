@@ -247,7 +247,7 @@ def _compared(
     """Compute every table of a sweep; return the candidates, and the summary's rows by field."""
     from coordinator_sim_reports.tables import TableStore
 
-    tell(f"reading {len(finished)} runs")
+    tell(f"reading {len(finished)} run{'' if len(finished) == 1 else 's'}")
     runs = open_traces([location(each.path, spark) for each in finished])
     fit_to(spark, events_of(runs))
     frames = read_traces(spark, runs)
@@ -336,7 +336,7 @@ def _simulated(
 
 
 def _tell_runs(tell: Callable[[str], None], before: int, total: int, done: int) -> None:
-    tell(f"simulated {before + done} of {total} runs")
+    tell(f"simulated {before + done} of {total} run{'' if total == 1 else 's'}")
 
 
 @contextmanager

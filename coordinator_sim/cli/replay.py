@@ -222,7 +222,8 @@ def print_differences(console: "PrintableConsole", report: "ReplayReport") -> No
             if tally.first_difference:
                 missed = tally.in_source - tally.reproduced
                 console.print(
-                    f"{_place(group)}: {missed} {kind} not reproduced, first: "
+                    f"{_place(group)}: {counted(missed, kind.removesuffix('s'))} not reproduced, "
+                    f"first: "
                     f"{tally.first_difference}",
                     markup=False,
                 )
@@ -255,7 +256,7 @@ def print_left_out(console: "PrintableConsole", report: "ReplayReport") -> None:
                 markup=False,
             )
     for source, count in report.other_sources.items():
-        console.print(f"Not replayed: {count} events of {source}", markup=False)
+        console.print(f"Not replayed: {counted(count, 'event')} of {source}", markup=False)
 
 
 def print_summary(console: "PrintableConsole", report: "ReplayReport") -> None:

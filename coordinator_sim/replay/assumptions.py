@@ -53,12 +53,14 @@ def say_what_is_assumed(plan: GroupPlan) -> None:
         unnamed = sum(plan.actors[index].name is None for index in plan.loaded)
         plan.assumed.insert(
             0,
-            f"generation {plan.load_generation} is loaded with {len(plan.loaded)} members, "
+            f"generation {plan.load_generation} is loaded with {len(plan.loaded)} "
+            f"member{'' if len(plan.loaded) == 1 else 's'}, "
             f"{unnamed} of them named by no line",
         )
     later = sum(actor.name is None and not actor.is_loaded for actor in plan.actors)
     if later:
-        plan.assumed.append(f"{later} members join that no line names")
+        who = "1 member joins" if later == 1 else f"{later} members join"
+        plan.assumed.append(f"{who} that no line names")
     if any(script.rejoiners for script in plan.scripts):
         plan.assumed.append(
             "members rejoin when their rebalance begins, the last when its join phase ends"

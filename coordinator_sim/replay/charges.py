@@ -205,8 +205,11 @@ def bounds_of(
     before = None
     for told, cost in zip(rebalances, costs, strict=True):
         length_us = 0 if is_free else told.rebalance.length_us
-        counts = [each for each in (before, cost.members) if each is not None]
-        most = 0 if is_free or cost.initial_ms else max(counts, default=None)
+        # Logs up to 2.x count members nowhere but in a group that is empty.
+        is_counted = before is not None or bool(cost.members)
+        most = max(before or 0, cost.members or 0) if is_counted else None
+        if is_free or cost.initial_ms:
+            most = 0
         paused_us = None if length_us is None or most is None else length_us * most
         bounds.append(
             Downtime(paused_us=paused_us, stopped_us=length_us, unowned_us=None, is_bound=True)

@@ -22,6 +22,7 @@ _ANSWER_COLUMNS: Final = (
     "assignment",
 )
 _REMOVALS: Final = frozenset({Event.MEMBER_FAILED, Event.MEMBER_KICKED})
+_DEPARTURES: Final = frozenset({Event.MEMBER_FAILED, Event.MEMBER_LEFT, Event.MEMBER_KICKED})
 _ALIKE: Final = frozenset(
     {
         # Up to 2.5 a broker logs both in the same words, and seldom names the leader.
@@ -38,17 +39,26 @@ def compare(episode: Episode, replayed: list[TraceEvent]) -> dict[str, Tally]:
     """Return the tallies of one episode, by kind."""
     mine = {rebalance.old_generation: rebalance for rebalance in rebalances_of(replayed)}
     tallies = compare_pairs(
-        [(theirs, mine.get(theirs.old_generation)) for theirs in episode.rebalances]
+        [(theirs, mine.get(theirs.old_generation)) for theirs in episode.rebalances],
+        episode.lines,
     )
     _count_death(episode, replayed, tallies["transitions"])
     return tallies
 
 
-def compare_pairs(pairs: list[tuple[Rebalance, Rebalance | None]]) -> dict[str, Tally]:
-    """Return the tallies of rebalances, each paired with the core's, or None without one."""
+def compare_pairs(
+    pairs: list[tuple[Rebalance, Rebalance | None]], lines: Sequence[TraceEvent] = ()
+) -> dict[str, Tally]:
+    """Return the tallies of rebalances, each paired with the core's, or None without one.
+
+    Args:
+        pairs: The rebalances.
+        lines: Lines of the source that their positions count; empty without any.
+    """
     tallies = {kind: Tally() for kind in KINDS}
     for theirs, mine in pairs:
-        _Row(theirs, mine, tallies).count()
+        above = lines[theirs.position - 1] if lines and theirs.position else None
+        _Row(theirs, mine, tallies, above).count()
     return tallies
 
 
@@ -143,12 +153,28 @@ def clock(at_ms: int) -> str:
 
 
 class _Row:
-    """One rebalance of the source paired with the core's; None when the core has none."""
+    """One rebalance of the source paired with the core's; None when the core has none.
+
+    A departure and what follows it in the same call are logged by two lines, and a busy broker
+    writes the second one late: the core may be at the time of either.
+
+    Args:
+        above: Line above its first one.
+
+    Source:
+        kafka 4.4, GroupMetadataManager.expireClassicGroupMemberHeartbeat,
+        removeMemberAndUpdateClassicGroup.
+    """
 
     def __init__(
-        self, theirs: Rebalance, mine: Rebalance | None, tallies: dict[str, Tally]
+        self,
+        theirs: Rebalance,
+        mine: Rebalance | None,
+        tallies: dict[str, Tally],
+        above: TraceEvent | None,
     ) -> None:
         self._theirs = theirs
+        self._lines = [*([] if above is None else [above]), *theirs.lines]
         self._mine = mine
         self._tallies = tallies
         at_ms = theirs.first_line.ts_us // 1000
@@ -183,7 +209,7 @@ class _Row:
         theirs, mine = self._theirs, self._mine
         if mine is None or mine.start is None:
             return "the core does not rebalance"
-        if _apart(theirs.start_ms, mine.start_ms):
+        if theirs.start is not None and self._is_apart(theirs.start, mine.start):
             return f"the core rebalances at {clock(mine.start_ms or 0)}"
         told, done = theirs.reason, mine.reason
         if told in {done, RebalanceReason.UNKNOWN} or (told, done) in _ALIKE:
@@ -225,9 +251,31 @@ class _Row:
         other: TraceEvent | None = getattr(self._mine, name) if self._mine is not None else None
         if other is None:
             return f"no {line.event.value} in the core"
-        if _apart(line.ts_us // 1000, other.ts_us // 1000):
+        if self._is_apart(line, other):
             return f"{line.event.value} is at {clock(other.ts_us // 1000)} in the core"
         return None
+
+    def _is_apart(self, line: TraceEvent, other: TraceEvent) -> bool:
+        """Whether a line and the core's are further apart than two lines of one call may be."""
+        at_ms, other_ms = line.ts_us // 1000, other.ts_us // 1000
+        called = self._departure_before(line)
+        is_late = called is not None and called.ts_us // 1000 - LINE_SKEW_MS <= other_ms < at_ms
+        return not is_late and _apart(at_ms, other_ms)
+
+    def _departure_before(self, line: TraceEvent) -> TraceEvent | None:
+        """Return the line of the departure whose call wrote this line, too; None without one."""
+        place = next(n for n, each in enumerate(self._lines) if each is line)
+        above = self._lines[place - 1] if place else line
+        if line.event is Event.PREPARE_REBALANCE:
+            is_same = above.event in _DEPARTURES and above.member_id == line.member_id
+            return above if is_same else None
+        if line.event is not Event.GROUP_EMPTY:
+            return None
+        if above.event is Event.PREPARE_REBALANCE and not _apart(
+            line.ts_us // 1000, above.ts_us // 1000
+        ):
+            return self._departure_before(above)
+        return above if above.event in _DEPARTURES else None
 
 
 def _is_told(line: TraceEvent | None) -> bool:

@@ -170,7 +170,8 @@ def _storm(own: Sequence[Charge]) -> Storm:
         kind = DEPLOY
     elif sum(count for count in clients.values() if count >= LOOP_COUNT) * 2 > len(own):
         kind = _LOOP
-    members = [each.cost.members for each in own if each.cost.members is not None]
+    # Logs up to 2.x count members nowhere but in a group that is empty.
+    members = [each.cost.members for each in own if each.cost.members]
     return Storm(
         group_id=first.group_id,
         storm_no=first.storm,

@@ -67,8 +67,11 @@ def rebalance_costs(tables: Charged) -> "DataFrame":
     length_us = F.round(F.col("total_ms") * 1000).cast("bigint")
     history = Window.partitionBy(*C.GROUP_KEY).orderBy(C.REBALANCE_NO)
     # Nobody had anything to give up in a group that was empty.
-    most = F.when(F.col("initial_ms") > 0, F.lit(0)).otherwise(
-        F.greatest(F.lag(C.MEMBERS).over(history), C.MEMBERS)
+    before = F.lag(C.MEMBERS).over(history)
+    most = F.when(F.col("initial_ms") > 0, F.lit(0)).when(
+        # Logs up to 2.x count members nowhere but in a group that is empty.
+        before.isNotNull() | (F.col(C.MEMBERS) > 0),
+        F.greatest(before, C.MEMBERS),
     )
     rows = tables.derived.rebalances.select(
         *_KEY,
@@ -227,8 +230,8 @@ def storms(of_rebalances: "DataFrame") -> "DataFrame":
     Output: key (group, storm_no), numbered from 1: `first_us`, `last_us`, `kind` (`deploy`
     where most of them are a deploy's, `loop` where most were begun by clients that go and come
     back twice or more, or `storm`), `rebalances`, of which `assigned` have known assignments,
-    `members` (the most in it), `clients` (how many began one), `first_no`, `trigger` and
-    `trigger_client` of the first, `SUMS`.
+    `members` (the most in it; null where unknown), `clients` (how many began one), `first_no`,
+    `trigger` and `trigger_client` of the first, `SUMS`.
     """
     own = of_rebalances.where(F.col("storm_no") > 0)
     client = F.nullif(F.col("trigger_client"), F.lit(""))
@@ -248,7 +251,7 @@ def storms(of_rebalances: "DataFrame") -> "DataFrame":
             kind.alias("kind"),
             many.alias("rebalances"),
             F.count("unowned_us").alias("assigned"),
-            F.max(C.MEMBERS).alias(C.MEMBERS),
+            F.nullif(F.max(C.MEMBERS), F.lit(0)).alias(C.MEMBERS),
             F.count_distinct(client).alias("clients"),
             F.min(C.REBALANCE_NO).alias("first_no"),
             *(F.min_by(name, C.REBALANCE_NO).alias(name) for name in ("trigger", "trigger_client")),

@@ -123,7 +123,7 @@ def _rebalance_counts(rows: "DataFrame") -> "DataFrame":
         F.sum("total_ms").alias("rebalancing_ms"),
         F.bool_and("is_exact").alias("is_exact"),
         F.max(C.PROTOCOL_NAME).alias("told_protocol_name"),
-        F.max(C.MEMBERS).alias("most_members"),
+        F.nullif(F.max(C.MEMBERS), F.lit(0)).alias("most_members"),
     )
 
 

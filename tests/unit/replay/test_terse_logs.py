@@ -1,13 +1,16 @@
 """What must have been although no line tells it: small logs of one group each."""
 
+from coordinator_sim.replay.charges import charges_in, trace_of
+from coordinator_sim.replay.cost_sums import storms_in
 from coordinator_sim.replay.logs import replay_log
 from coordinator_sim.replay.plan import Ending, GroupPlan
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity
-from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+from coordinator_sim.trace.events import Event, RebalanceReason, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of
 from tests.simulated import INGESTED
 
+ROUNDS_MS = tuple(range(0, 54_000, 9_000))
 Line = tuple[int, Event, dict[str, object]]
 
 
@@ -126,6 +129,51 @@ def test_new_member_that_leads_others_succeeds_one_that_was_never_seen() -> None
     plan, _ = judged(events)
     assert len(plan.loaded) == 2
     assert plan.actors[plan.loaded[0]].ending is Ending.KICKED
+
+
+def test_lines_of_one_call_may_be_far_apart() -> None:
+    """A broker that logs a failure, and 86 ms later what it led to, is reproduced."""
+    for late_ms in (10, 86, 400):
+        events = log_of(
+            prepare(0, 0),
+            *done(3_000, 1, 2, "a"),
+            gone(20_000, Event.MEMBER_FAILED, "a"),
+            prepare(20_000 + late_ms, 1, "MEMBER_FAILED", "a"),
+            *done(21_000, 2, 1, "b"),
+            gone(60_000, Event.MEMBER_FAILED, "b"),
+            prepare(60_000 + late_ms, 2, "MEMBER_FAILED", "b"),
+            empty(60_004 + late_ms, 3),
+        )
+        tallies = judged(events)[1].tallies
+        for kind in ("rebalances", "generations", "transitions"):
+            assert tallies[kind].first_difference == ""
+            assert tallies[kind].reproduced == tallies[kind].in_source > 0
+
+
+def test_line_long_after_the_call_that_wrote_it_is_not_reproduced() -> None:
+    """A rebalance that begins later than another member failed is no jitter of one call."""
+    events = log_of(
+        prepare(0, 0),
+        *done(3_000, 1, 2, "a"),
+        gone(20_000, Event.MEMBER_FAILED, "a"),
+        prepare(20_086, 1, "MEMBER_FAILED", "b"),
+        *done(21_000, 2, 1, "c"),
+    )
+    assert judged(events)[1].tallies["transitions"].first_difference
+
+
+def test_storm_whose_log_counts_no_members_has_no_count() -> None:
+    """Logs up to 2.x say "is now empty", and never how many members there were before."""
+    rounds = [(prepare(at, at // 9_000), *done(at + 3_000, at // 9_000 + 1)) for at in ROUNDS_MS]
+    last_ms = ROUNDS_MS[-1] + 9_000
+    leave = prepare(last_ms, len(rounds), "MEMBER_LEFT", "a")
+    lines = [*(line for one in rounds for line in one), leave]
+    nobody = {"generation": len(rounds) + 1, "members": 0}
+    events = log_of(*lines, (last_ms + 600, Event.GROUP_EMPTY, nobody))
+    charges = charges_in(trace_of(events, Source.BROKER_LOG))
+    (storm,) = storms_in(charges)
+    assert (storm.rebalances, storm.members) == (len(ROUNDS_MS) + 1, None)
+    assert charges[-1].paused_us is None
 
 
 def test_member_removed_before_the_first_seen_rebalance_left() -> None:
