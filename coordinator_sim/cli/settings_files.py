@@ -19,6 +19,8 @@ from coordinator_sim.connect.settings.worker_settings import PASSED_ON_PREFIXES,
 from coordinator_sim.errors import DataError, MissingDependencyError
 
 _SPRING: Final = "spring.kafka."
+_SPRING_VARIABLE: Final = "SPRING_KAFKA_"
+_BRACKETS: Final = re.compile(r"\.?\[\"?([^\]\"]+)\"?\]")
 _SECTIONS: Final = ("properties.", "consumer.", "consumer.properties.")
 _OF_STREAMS: Final = ("properties.", "streams.", "streams.properties.")
 """Spring Boot's sections of a client, each above the one before."""
@@ -35,6 +37,11 @@ _UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_40
 _LENGTH: Final = re.compile(r"(?:PT)?(\d+)(ms|s|m|h|d)", re.IGNORECASE)
 """A length of time as Spring Boot reads it."""
 _KNOWN: Final = CONSUMER_NAMES | STREAMS_NAMES | WORKER_CONFIG_DEF.keys.keys()
+_SQUEEZED: Final = {
+    squeezed: name
+    for name in sorted(_KNOWN)
+    for squeezed in (name.replace(".", ""), name.removesuffix(".ms").replace(".", ""))
+}
 _NEAR: Final = 0.87
 _PREFIXES: Final = (*PASSED_ON_PREFIXES, "main.consumer.", "restore.consumer.", "global.consumer.")
 _MOST_VALUES: Final = 100_000
@@ -92,7 +99,7 @@ def settings_of(found: Mapping[str, str]) -> SettingsFile:
             written[kafkas] = name
         else:
             written.pop(kafkas, None)
-    if any(name.startswith(f"{_SPRING}consumer.") for name in found):
+    if any(_bound(name).startswith(f"{_SPRING}consumer.") for name in found):
         # Spring's containers commit by themselves unless this is set.
         settings.setdefault("enable.auto.commit", "false")
     return SettingsFile(settings, written, kind_of_settings(settings))
@@ -100,7 +107,8 @@ def settings_of(found: Mapping[str, str]) -> SettingsFile:
 
 def _translated(found: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """Yield names in the file with Kafka's names and values; what counts more comes later."""
-    is_spring = any(name.startswith(_SPRING) for name in found)
+    bound = {name: _bound(name) for name in found}
+    is_spring = any(name.startswith(_SPRING) for name in bound.values())
     for name, value in found.items():
         match = _ENVIRONMENT.fullmatch(name)
         if match is not None:
@@ -109,16 +117,23 @@ def _translated(found: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
                 yield name, kafkas, value
         elif not is_spring:
             yield name, name, value
-    of_consumer = any(name.startswith(f"{_SPRING}consumer.") for name in found)
+    of_consumer = any(name.startswith(f"{_SPRING}consumer.") for name in bound.values())
     for section in _SECTIONS if of_consumer else (*_SECTIONS, *_OF_STREAMS[1:]):
         for name, value in found.items():
-            own = name.removeprefix(_SPRING + section)
-            if own == name or own.startswith("properties."):
+            own = bound[name].removeprefix(_SPRING + section)
+            if own == bound[name] or own.startswith("properties."):
                 continue
             is_verbatim = section.endswith("properties.")
             kafkas = own if is_verbatim else _from_spring(own)
             if _is_kafkas(kafkas) or (is_verbatim and _is_close(kafkas)):
                 yield name, kafkas, _spring_value(kafkas, value)
+
+
+def _bound(name: str) -> str:
+    """Return a name as Spring Boot binds it: from a variable, or with a key in brackets."""
+    if name.startswith(_SPRING_VARIABLE):
+        return _SPRING + name.removeprefix(_SPRING_VARIABLE).lower().replace("_", ".")
+    return _BRACKETS.sub(r".\1", name)
 
 
 def _is_kafkas(name: str) -> bool:
@@ -140,7 +155,9 @@ def _from_spring(name: str) -> str:
     """Return Kafka's name of one of Spring's own, as `max-poll-interval` or `groupId`."""
     dotted = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower().replace("-", ".").replace("_", ".")
     forms = (dotted, f"{dotted}.ms", re.sub(r"\.size$", ".bytes", dotted))
-    return next((form for form in forms if form in _KNOWN), dotted)
+    told = next((form for form in forms if form in _KNOWN), None)
+    # A variable cannot tell where the words of a name end.
+    return told or _SQUEEZED.get(dotted.replace(".", ""), dotted)
 
 
 def _spring_value(name: str, value: str) -> str:

@@ -185,6 +185,27 @@ def advised(tmp_path: Path, text: str, name: str) -> dict[str, tuple[str, str]]:
     return {each["setting"]: (each["written"], each["change"]) for each in found}
 
 
+VARIABLES = """\
+SPRING_KAFKA_CONSUMER_GROUPID=g
+SPRING_KAFKA_CONSUMER_HEARTBEATINTERVAL=5s
+SPRING_KAFKA_CONSUMER_PROPERTIES_SESSION_TIMEOUT_MS=6000
+"""
+BRACKETS = """\
+spring.kafka.consumer.group-id=g
+spring.kafka.consumer.properties.heartbeat.interval.ms=5000
+spring.kafka.consumer.properties[session.timeout.ms]=6000
+"""
+
+
+@pytest.mark.parametrize("text", [VARIABLES, BRACKETS], ids=["variables", "brackets"])
+def test_names_that_spring_boot_binds_are_read(tmp_path: Path, text: str) -> None:
+    """Variables, which cannot tell where words end, and keys of a map in brackets."""
+    found = advised(tmp_path, text, "a.properties")
+    lines = [line.partition("=")[0] for line in text.splitlines()]
+    assert found["heartbeat.interval.ms"] == (lines[1], "set at most 2000")
+    assert found["session.timeout.ms"][0] == lines[2]
+
+
 @pytest.mark.parametrize(("text", "name"), [(SPRING, "a.properties"), (YAML, "application.yml")])
 def test_spring_boots_names_are_read_as_kafkas(tmp_path: Path, text: str, name: str) -> None:
     """Spring's own forms and its properties; nobody is told to remove what is Spring's alone."""
