@@ -81,6 +81,7 @@ class BrokerLog:
         summary: Receives the counts.
         keep_raw: Whether events carry their line.
         border: State at the line above the first; at its beginning, if none is given.
+        day_first: See `InstantReader`.
     """
 
     def __init__(
@@ -91,12 +92,13 @@ class BrokerLog:
         summary: IngestSummary | None = None,
         keep_raw: bool = False,
         border: log_state.Border | None = None,
+        day_first: bool = False,
     ) -> None:
         self.summary = IngestSummary() if summary is None else summary
         self.source_ref = source_ref
         self.keep_raw = keep_raw
         self.tz = tz
-        self._reader = InstantReader(tz)
+        self._reader = InstantReader(tz, day_first=day_first)
         self.fold_departures: Callable[[], None] = lambda: None
         """Calls `note_departure` for the departures that were read so far."""
         self._ready: list[TraceEvent] = []

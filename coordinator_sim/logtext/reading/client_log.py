@@ -60,6 +60,8 @@ _PROTOCOLS: Final = {"0": "default", "1": "compatible", "2": "sessioned"}
 """Connect's protocol by version. Source: ConnectProtocolCompatibility.java."""
 _UNSENDABLE: Final = (ValueError, struct.error)
 """Raised for numbers and names that the protocol cannot carry: the line was damaged."""
+_SENT: Final = re.compile(r"generationId=(\d{1,10})")
+"""The generation that a client's error says it sent."""
 _ERRORS_TOLD: Final = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT})
 _REASONED: Final = frozenset({Event.JOIN_REQ, Event.LEAVE_REQ})
 """Requests whose reason may be in a line above."""
@@ -202,6 +204,9 @@ class ClientLog:
             columns["generation"] = client.generation
         if event is not Event.JOIN_REQ:
             columns["protocol_name"] = client.protocol_name
+        elif name == "c-joining":
+            # Up to 2.5 no line tells the answer: what follows may be of the next generation.
+            client.generation = None
         if event is Event.LEAVE_REQ and "client_id" not in columns:
             client.member_id = client.generation = None
         if name == "c-computed":
@@ -276,6 +281,8 @@ def _remember(client: Client, match: Match) -> None:
     values = match.values
     if "member_id" in values:
         client.member_id = values["member_id"]
+    if sent := _SENT.search(values.get("error_text", "")):
+        client.generation = whole_number(sent[1])
     if "generation" in values:
         client.generation = whole_number(values["generation"])
     elif "member_id" in values and match.row.event is Event.JOIN_RESP:

@@ -49,12 +49,28 @@ _SECONDS_END: Final = 253_402_300_800
 _SYSLOG_LEVELS: Final = {"3": "ERROR", "4": "WARN", "5": "INFO", "6": "INFO", "7": "DEBUG"}
 
 _JSON_MESSAGE: Final = (
-    *("message", "msg", "log", "short_message", "textPayload", "body"),
-    *("MESSAGE", "_raw", "event.original"),
+    *("message", "msg", "log", "short_message", "textpayload", "body", "line", "content"),
+    *("_raw", "event.original", "@message", "logmessage", "logentry", "jsonpayload.message"),
+    *("_source.message", "_source.log", "result._raw", "attributes.message", "content.message"),
 )
-_JSON_TIME: Final = ("@timestamp", "timestamp", "time", "timeMillis", "ts", "@t")
-_JSON_LEVEL: Final = ("level", "severity", "log.level")
-_JSON_LOGGER: Final = ("loggerName", "logger_name", "logger", "log.logger", "category")
+"""Members of entries that hold the message; the first name in lower case.
+
+Those of log4j, logback, Docker, journald, GELF, Google's and Azure's logs, Loki, Elasticsearch,
+Splunk, CloudWatch and Datadog.
+"""
+_JSON_TIME: Final = (
+    *("@timestamp", "timestamp", "time", "timemillis", "ts", "@t", "date", "_time", "@timestamp"),
+    *("__realtime_timestamp", "timegenerated", "timegenerated [utc]", "_source.@timestamp"),
+    *("result._time", "attributes.timestamp", "content.timestamp"),
+)
+_JSON_LEVEL: Final = ("level", "severity", "log.level", "_source.level", "_source.log.level")
+_JSON_LOGGER: Final = ("loggername", "logger_name", "logger", "log.logger", "category")
+_IN_UTC: Final = ("@message", "@timestamp")
+"""Members of an entry of CloudWatch Logs Insights, whose times are in UTC without naming it."""
+_COLUMN: Final = re.compile(r"(?:^|[,;\t])\"?([^\",;\t]{10,40}(?:,\d{3})?)\"?(?=[,;\t]|$)")
+_DIGITS: Final = re.compile(r"\d{10,19}(?:\.\d+)?")
+_MS_DIGITS: Final = 3
+BOM: Final = "\ufeff"
 
 
 class Envelope(Struct, frozen=True):
@@ -90,7 +106,7 @@ def peel(text: str, reader: InstantReader) -> Envelope:
         instant = reader.read_default(default.group(1))
         return _finish("log4j", instant, default.group(2), text, default)
     carrier = _CARRIER.match(text)
-    if carrier is not None or text.startswith("{"):
+    if carrier is not None or text.startswith(("{", "[{")):
         envelope = _peel_json(text[carrier.end() if carrier else 0 :], reader)
         if envelope is not None:
             return envelope
@@ -109,6 +125,7 @@ def _peel_text(text: str, reader: InstantReader) -> Envelope:
         leading = [one for one in head_instants if one.start <= _HEAD_LENGTH // 4]
         first = leading[0] if leading else None
         message = text[first.end :].lstrip(" ]|-") if first is not None else text
+        first = first or _time_of_column(text, reader)
         message, logger, _rest = _split_tail(message)
         return Envelope("bare", first, message, "", logger, bool(logger))
     instants = reader.find_all(text[: level.start()])
@@ -119,6 +136,17 @@ def _peel_text(text: str, reader: InstantReader) -> Envelope:
     if collector is None:
         return envelope
     return msgspec.structs.replace(envelope, collector_ts=collector)
+
+
+def _time_of_column(text: str, reader: InstantReader) -> Instant | None:
+    """Return the time that is a column of its own in a row of a table without headings."""
+    for found in _COLUMN.finditer(text):
+        if _DIGITS.fullmatch(found[1]):
+            return _from_digits(found[1])
+        instants = reader.find_all(found[1])
+        if instants and instants[0].end - instants[0].start == len(found[1]):
+            return instants[0]
+    return None
 
 
 def _epoch_before(text: str, level: re.Match[str]) -> Instant | None:
@@ -216,20 +244,47 @@ def _split_tail(message: str) -> tuple[str, str, str]:
     return message[:at].rstrip(), parts.group(1), parts.group(3)
 
 
-def _peel_json(text: str, reader: InstantReader) -> Envelope | None:
-    try:
-        entry = msgspec.json.decode(text)
-    except UNREADABLE_JSON:
-        return None
+def entry_of(text: str) -> dict[str, object] | None:
+    """Return an entry of a log store as its members; None for JSON without a message.
+
+    The outermost names are in lower case. A list of fields and values, as `aws logs
+    get-query-results` prints it, counts as the object that it describes.
+
+    Raises:
+        msgspec.DecodeError: The text is no JSON, and so for `UNREADABLE_JSON`.
+    """
+    entry = msgspec.json.decode(text)
+    if isinstance(entry, list):
+        pairs = [each for each in entry if isinstance(each, dict) and "field" in each]
+        entry = {str(each["field"]): each.get("value") for each in pairs}
     if not isinstance(entry, dict):
         return None
-    message = _first(entry, _JSON_MESSAGE)
-    if not isinstance(message, str):
+    entry = {name.lower(): value for name, value in entry.items()}
+    return None if _message_of(entry) is None else entry
+
+
+def _message_of(entry: dict[str, object]) -> str | None:
+    texts = (_first(entry, (name,)) for name in _JSON_MESSAGE)
+    return next((text for text in texts if isinstance(text, str)), None)
+
+
+def is_heading(names: list[str]) -> bool:
+    """Whether names are the heading of a table that has a column of messages, among others."""
+    known = {name.strip(BOM).strip().lower() for name in names}
+    return len(known) > 1 and not known.isdisjoint(_JSON_MESSAGE)
+
+
+def _peel_json(text: str, reader: InstantReader) -> Envelope | None:
+    try:
+        entry = entry_of(text)
+    except UNREADABLE_JSON:
+        return None
+    if entry is None:
         return None
     outer = _json_instant(entry, reader)
     level = str(_first(entry, _JSON_LEVEL) or "").upper()
     logger = str(_first(entry, _JSON_LOGGER) or "")
-    inner = peel(clean(message), reader)
+    inner = peel(clean(_message_of(entry) or ""), reader)
     if inner.instant is not None:
         collector = _first(entry, _JSON_TIME)
         return msgspec.structs.replace(
@@ -256,9 +311,20 @@ def _json_instant(entry: dict[str, object], reader: InstantReader) -> Instant | 
     if isinstance(value, int | float) and not isinstance(value, bool):
         return from_number(value)
     if isinstance(value, str):
-        found = reader.find_all(value)
+        if _DIGITS.fullmatch(value):
+            return _from_digits(value)
+        found = reader.find_all(f"{value}Z" if entry.keys() >= set(_IN_UTC) else value)
         return found[0] if found else None
     return None
+
+
+def _from_digits(text: str) -> Instant | None:
+    """Return seconds, milliseconds, microseconds or nanoseconds since the epoch."""
+    whole, _, fraction = text.partition(".")
+    ts_us = int((whole + fraction).ljust(_TEN + 6, "0")[: _TEN + 6])
+    digits = len(whole) + len(fraction) - _TEN
+    err_us = 1_000_000 if digits == 0 else 1_000 if digits <= _MS_DIGITS else 1
+    return Instant(ts_us, err_us, zoned=True)
 
 
 def _log4j_instant(parts: object) -> Instant | None:

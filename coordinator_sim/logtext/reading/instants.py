@@ -19,12 +19,32 @@ _DATES: Final = (
     r"(?P<y>\d{4})[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T ]{1,2}",
     r"(?P<y>\d{4}) (?P<mon>[A-Z][a-z]{2}) (?P<d>\d\d?) ",
     r"(?P<d>\d\d?)[ /-](?P<mon>[A-Z][a-z]{2})[ /-](?P<y>\d{4})[: ]",
-    r"(?P<mon>[A-Z][a-z]{2}) (?P<d>\d\d?), (?P<y>\d{4}),? ",
+    r"(?P<mon>[A-Z][a-z]{2}) (?P<d>\d\d?), (?P<y>\d{4})(?:,|,? @)? ",
     r"(?<!\d)(?P<y>\d\d)/(?P<mo>\d\d)/(?P<d>\d\d) ",
+    r"(?<![\d/-])(?P<a>\d\d?)(?P<sep>[/-])(?P<b>\d\d?)(?P=sep)(?P<y>\d{4})(?:, ?|[T ]{1,2})",
+    r"(?<![\d.])(?P<d>\d\d?)\.(?P<mo>\d\d?)\.(?P<y>\d{4})(?:, ?|[T ]{1,2})",
 )
+_ZONES: Final = (
+    *((0, "Z UTC GMT WET"), (1, "WEST CET"), (2, "CEST EET"), (3, "EEST MSK"), (-4, "EDT")),
+    *((-5, "EST CDT"), (-6, "MDT"), (-7, "MST PDT"), (-8, "PST AKDT"), (-9, "AKST"), (-10, "HST")),
+    *((8, "SGT HKT AWST"), (9, "JST KST"), (9.5, "ACST"), (10, "AEST"), (10.5, "ACDT")),
+    *((11, "AEDT"), (12, "NZST"), (13, "NZDT")),
+)
+"""Hours from UTC, and the abbreviations that name one zone. Source: IANA's time zone database."""
+_ZONE_HOURS: Final = {name: hours for hours, names in _ZONES for name in names.split()}
+UNCLEAR_ZONES: Final = {
+    "IST": ("Asia/Kolkata", "Asia/Jerusalem", "Europe/Dublin"),
+    "CST": ("America/Chicago", "Asia/Shanghai", "America/Havana"),
+    "BST": ("Europe/London", "Asia/Dhaka"),
+    "AST": ("America/Halifax", "Asia/Riyadh"),
+    "GST": ("Asia/Dubai", "Atlantic/South_Georgia"),
+    "SST": ("Asia/Singapore", "Pacific/Pago_Pago"),
+}
+"""Abbreviations that several zones have."""
 _TIME: Final = (
     r"(?P<h>\d\d?):(?P<mi>\d\d):(?P<s>\d\d)(?:[.,:](?P<f>\d{1,9}))?"
-    r"(?:[ \u202f]?(?P<ap>AM|PM))?(?: ?(?P<z>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w-]))?"
+    r"(?:[ \u202f]?(?P<ap>AM|PM))?"
+    rf"(?: ?(?P<z>{'|'.join((*_ZONE_HOURS, *UNCLEAR_ZONES))}|[+-]\d\d:?\d\d)(?![\w-]))?"
 )
 _FORMATS: Final = tuple(re.compile(date + _TIME) for date in _DATES)
 _QUICK: Final = re.compile(r"\d\d?:\d\d:\d\d")
@@ -33,8 +53,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLIS_FROM: Final = 100_000_000_000
 """Smallest number read as epoch milliseconds: in seconds it would be beyond the year 5000."""
 _MILLIS_END: Final = 253_402_300_800_000
-_UTC_NAMES: Final = ("Z", "UTC", "GMT")
 _NOON: Final = 12
+_MONTHS_OF_YEAR: Final = 12
 _MS_DIGITS: Final = 3
 _CACHE_LIMIT: Final = 10_000
 
@@ -64,10 +84,25 @@ class InstantReader:
     """Reads the instants of one log; local times are in the given zone.
 
     A local hour that a clock change repeats is read as its first occurrence, and marked.
+
+    Args:
+        tz: Zone of the times that name none.
+        day_first: Whether 03/04/2024 is in April; a date such as 13/04/2024 shows that by itself.
+
+    Attributes:
+        unclear_zone: An abbreviation that was read, and that several zones have, `tz` not among
+            them; None without any.
+        days_proven: Whether the day comes first, as the latest date shows that has a number above
+            12; None without any.
+        days_unclear: Whether a date was read that `day_first` decides.
     """
 
-    def __init__(self, tz: tzinfo) -> None:
+    def __init__(self, tz: tzinfo, *, day_first: bool = False) -> None:
+        self.unclear_zone: str | None = None
+        self.days_proven: bool | None = None
+        self.days_unclear = False
         self._tz = tz
+        self._day_first = day_first
         self._minutes: dict[tuple[str, ...], tuple[int, int]] = {}
 
     def find_all(self, text: str) -> list[Instant]:
@@ -94,6 +129,8 @@ class InstantReader:
 
     def _instant(self, match: re.Match[str]) -> Instant | None:
         parts = match.groupdict()
+        if "a" in parts:
+            parts["d"], parts["mo"] = self._day_and_month(parts["a"], parts["b"])
         fraction = parts["f"] or ""
         try:
             minute_us, repeat_us = self._minute_of(
@@ -107,11 +144,18 @@ class InstantReader:
         return Instant(
             minute_us + int(parts["s"]) * _US + fraction_us,
             _error_us(len(fraction)),
-            parts["z"] is not None,
+            parts["z"] is not None and parts["z"] not in UNCLEAR_ZONES,
             match.start(),
             match.end(),
             repeat_us,
         )
+
+    def _day_and_month(self, first: str, second: str) -> tuple[str, str]:
+        if int(first) > _MONTHS_OF_YEAR or int(second) > _MONTHS_OF_YEAR:
+            self.days_proven = int(first) > _MONTHS_OF_YEAR
+            return (first, second) if self.days_proven else (second, first)
+        self.days_unclear |= first != second
+        return (first, second) if self._day_first else (second, first)
 
     def _minute_of(self, key: tuple[str, ...]) -> tuple[int, int]:
         known = self._minutes.get(key)
@@ -119,6 +163,8 @@ class InstantReader:
             if len(self._minutes) >= _CACHE_LIMIT:
                 self._minutes.clear()
             known = self._minutes[key] = _to_minute_us(key, self._tz)
+            if key[-1] in UNCLEAR_ZONES and not _is_named_so(key, self._tz):
+                self.unclear_zone = key[-1]
         return known
 
 
@@ -134,30 +180,45 @@ def from_number(value: float) -> Instant | None:
 
 def _to_minute_us(key: tuple[str, ...], tz: tzinfo) -> tuple[int, int]:
     """Return a minute of the local clock, and the delay of its second occurrence; 0 for none."""
-    year_text, month_text, month_name, day, hour_text, minute, half, zone = key
+    zone = key[-1]
+    naive = _local_minute(key)
+    repeat = timedelta()
+    if not zone or zone in UNCLEAR_ZONES:
+        instant = naive.replace(tzinfo=tz)
+        if not zone:
+            second = instant.replace(fold=1).utcoffset() or repeat
+            repeat = max(repeat, (instant.utcoffset() or repeat) - second)
+        elif instant.tzname() != zone:
+            # The abbreviation tells the two occurrences of a repeated hour apart.
+            instant = instant.replace(fold=1)
+    else:
+        instant = (naive - _offset(zone)).replace(tzinfo=UTC)
+    microsecond = timedelta(microseconds=1)
+    return (instant - _EPOCH) // microsecond, repeat // microsecond
+
+
+def _local_minute(key: tuple[str, ...]) -> datetime:
+    year_text, month_text, month_name, day, hour_text, minute, half, _zone = key
     year = int(year_text) + (2000 if len(year_text) == len("yy") else 0)
     month = int(month_text) if month_text else _MONTHS.get(month_name.lower(), 0)
     hour = int(hour_text)
     if half:
         hour = hour % _NOON + (_NOON if half == "PM" else 0)
-    naive = datetime(year, month, int(day), hour, int(minute))  # noqa: DTZ001 - zone follows
-    repeat = timedelta()
-    if not zone:
-        instant = naive.replace(tzinfo=tz)
-        repeat = max(repeat, (instant.utcoffset() or repeat) - _second_offset(instant))
-    elif zone in _UTC_NAMES:
-        instant = naive.replace(tzinfo=UTC)
-    else:
-        digits = zone[1:].replace(":", "")
-        offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-        instant = (naive - offset if zone[0] == "+" else naive + offset).replace(tzinfo=UTC)
-    microsecond = timedelta(microseconds=1)
-    return (instant - _EPOCH) // microsecond, repeat // microsecond
+    return datetime(year, month, int(day), hour, int(minute))  # noqa: DTZ001 - zone follows
 
 
-def _second_offset(instant: datetime) -> timedelta:
-    """Return the UTC offset after a clock change that this local time may lie in."""
-    return instant.replace(fold=1).utcoffset() or timedelta()
+def _offset(zone: str) -> timedelta:
+    if zone in _ZONE_HOURS:
+        return timedelta(hours=_ZONE_HOURS[zone])
+    digits = zone[1:].replace(":", "")
+    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return offset if zone[0] == "+" else -offset
+
+
+def _is_named_so(key: tuple[str, ...], tz: tzinfo) -> bool:
+    """Whether the abbreviation in a time is that of the zone then."""
+    instant = _local_minute(key).replace(tzinfo=tz)
+    return key[-1] in (instant.tzname(), instant.replace(fold=1).tzname())
 
 
 def _error_us(fraction_digits: int) -> int:

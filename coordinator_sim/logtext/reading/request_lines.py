@@ -57,6 +57,7 @@ class RequestLog:
         summary: Receives the counts.
         source_ref: Names the log in its exchanges.
         keep_raw: Whether exchanges carry their line.
+        day_first: See `InstantReader`.
     """
 
     def __init__(
@@ -66,11 +67,12 @@ class RequestLog:
         summary: IngestSummary | None = None,
         source_ref: str = "",
         keep_raw: bool = False,
+        day_first: bool = False,
     ) -> None:
         self._source_ref = source_ref
         self.summary = IngestSummary() if summary is None else summary
         self._keep_raw = keep_raw
-        self._instants = InstantReader(tz)
+        self._instants = InstantReader(tz, day_first=day_first)
         self._readers: dict[ApiKey, JsonReader] = {}
         self._last_us: int | None = None
 

@@ -70,6 +70,17 @@ def test_joined_and_synced_since_2_6() -> None:
         assert event.error_code is ErrorCode.NONE
 
 
+def test_failed_sync_has_the_generation_that_it_sent() -> None:
+    """The line's own generation counts; without one, that of an earlier join is not it."""
+    old = consumer(f"Successfully synced group in generation {generation(number=6)}")
+    again = consumer("(Re-)joining group")
+    sent = f"Sent generation was {generation(number=8)}"
+    failed = consumer(f"SyncGroup failed: The group began another rebalance. {sent}")
+    bare = consumer("SyncGroup failed: The coordinator is not available.")
+    assert [event.generation for event in read(old, again, failed)] == [6, 6, 8]
+    assert [event.generation for event in read(old, again, bare)] == [6, 6, None]
+
+
 @pytest.mark.parametrize(
     "line",
     [
