@@ -168,6 +168,7 @@ class SparkLogs:
             ranges.ranges_of(
                 *(one.path, one.name, size),
                 keep_raw=self._options.keep_raw or one.name in overlaps,
+                day_first=one.day_first,
             )
             for one in logs
         ]

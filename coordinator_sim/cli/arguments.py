@@ -84,6 +84,13 @@ def run_folder(out: Path | None, usual: Path) -> "Iterator[Path]":
     yield out
 
 
+class DateOrder(StrEnum):
+    """The orders of day, month and year in dates such as 03/04/2024."""
+
+    DAY_FIRST = "dmy"
+    MONTH_FIRST = "mdy"
+
+
 class TraceFormat(StrEnum):
     """The forms a run directory's events may have."""
 

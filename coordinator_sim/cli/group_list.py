@@ -27,14 +27,15 @@ class GroupLine(Struct, frozen=True, kw_only=True):
         group_id: The group.
         rebalances: Its rebalances in the trace.
         unsettled: How many of these reached neither Stable nor Empty in the trace.
-        rebalancing_ms: The time they took together, as far as the trace tells their ends.
+        rebalancing_ms: The time they took together, as far as the trace tells their ends; None
+            where it tells both the start and the end of none.
         reason: The most frequent reason; empty without rebalances.
     """
 
     group_id: str
     rebalances: int
     unsettled: int
-    rebalancing_ms: int
+    rebalancing_ms: int | None
     reason: str
 
 
@@ -45,12 +46,19 @@ def worst_first(stories: "list[GroupStory]") -> list[GroupLine]:
             group_id=story.group_id,
             rebalances=len(story.rebalances),
             unsettled=sum(n for name, n in story.outcomes.items() if name not in _SETTLED),
-            rebalancing_ms=story.rebalancing_ms,
+            rebalancing_ms=story.rebalancing_ms if _is_timed(story) else None,
             reason=next(iter(story.reasons), ""),
         )
         for story in stories
     ]
-    return sorted(lines, key=lambda line: (-line.rebalances, -line.rebalancing_ms, line.group_id))
+    return sorted(
+        lines, key=lambda line: (-line.rebalances, -(line.rebalancing_ms or 0), line.group_id)
+    )
+
+
+def _is_timed(story: "GroupStory") -> bool:
+    """Whether the trace tells how long a rebalance took, or that there was none."""
+    return not story.rebalances or story.open_count < len(story.rebalances)
 
 
 def print_groups(
@@ -98,7 +106,7 @@ def _table(lines: list[GroupLine]) -> list[str]:
         (
             str(line.rebalances),
             str(line.unsettled),
-            duration(line.rebalancing_ms),
+            "not known" if line.rebalancing_ms is None else duration(line.rebalancing_ms),
             line.reason or "-",
             line.group_id,
         )

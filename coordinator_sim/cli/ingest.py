@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from coordinator_sim.cli.arguments import TraceFormat, run_folder
+from coordinator_sim.cli.arguments import DateOrder, TraceFormat, run_folder
 from coordinator_sim.cli.uris import located, session_of
 from coordinator_sim.errors import ConfigError
 
@@ -48,13 +48,13 @@ def ingest(
     tz: Annotated[
         str, typer.Option(help="Zone of times that name none, such as Europe/Berlin.")
     ] = "UTC",
+    dates: Annotated[DateOrder | None, typer.Option(help="Order in dates as 03/04/2024.")] = None,
     cluster: Annotated[str, typer.Option(help="Name of the cluster the logs are of.")] = "cluster",
     format_: Annotated[TraceFormat, typer.Option("--format", help="Form of the trace.")] = (
         TraceFormat.PARQUET
     ),
     append_to: Annotated[
-        str | None,
-        typer.Option(help="Trace to append to, which ingest wrote.", metavar="TRACE"),
+        str | None, typer.Option(help="Trace to append to, which ingest wrote.", metavar="TRACE")
     ] = None,
     keep_raw: Annotated[
         bool, typer.Option("--keep-raw", help="Keep the original line in each event.")
@@ -70,26 +70,26 @@ def ingest(
     """Read logs, request logs, segments of __consumer_offsets and captures into a trace.
 
     Each file is recognised by what it holds: logs of brokers, consumers and Connect workers,
-    request logs, raw segments, the text of kafka-dump-log and of console formatters, pcap. What
-    two of them tell counts once. Exit code 1 when a file could not be used; the others are read
-    all the same.
+    request logs, raw segments, the text of kafka-dump-log and of console formatters, pcap. What two
+    of them tell counts once. Exit code 1 when a file could not be used; the others are read.
 
-    With --append-to, files that follow those of a trace are added to it, and the earlier ones are
-    not read again.
+    With --append-to, files that follow those of a trace are added to it, which are not read again.
 
     Example: coordinator-sim ingest /var/log/kafka --tz Europe/Berlin --out out/incident
     """
     from coordinator_sim.ingest.importing import Options
 
+    day_first = None if dates is None else dates is DateOrder.DAY_FIRST
     if append_to is not None:
         _check_unset(context)
-        importing = _append(paths, append_to, spark)
+        importing = _append(paths, append_to, spark, day_first)
         _tell(importing, append_to, json=json, is_appended=True)
     else:
         options = Options(
             zone=zone_named(tz),
             tz=tz,
             cluster=cluster,
+            day_first=day_first,
             keep_raw=keep_raw,
             trace_format=format_.value,
         )
@@ -114,6 +114,7 @@ def _write(paths: list[str], out: str, options: "Options", spark: str | None) ->
             [located(path, session) for path in paths],
             None if logs is None else logs.contents_of,
             fetch=as_named if logs is None else logs.files.fetch,
+            options=options,
         )
         if importing.usable:
             replaced = _replaced(located(out, session))
@@ -135,14 +136,14 @@ def _replaced(out: Path) -> "AbstractContextManager[Path]":
     return replaced_behind_uri(out)
 
 
-def _append(paths: list[str], trace: str, spark: str | None) -> "Importing":
+def _append(paths: list[str], trace: str, spark: str | None, day_first: bool | None) -> "Importing":
     """Read files and append them to a trace."""
     from coordinator_sim.ingest.appending import Appending
     from coordinator_sim.ingest.importing import as_named
 
     with session_of(spark, (*paths, trace)) as session:
         folder = located(trace, session)
-        appending = Appending(folder)
+        appending = Appending(folder, day_first)
         with _spark_logs(appending.options, spark) as logs:
             importing = appending.prepare(
                 [located(path, session) for path in paths],

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 import typer
 
+from coordinator_sim.cli.wording import counted
 from coordinator_sim.ingest.files import LINE_LIMIT
 from coordinator_sim.ingest.importing import Importing
 from coordinator_sim.ingest.imports import Import, SegmentCounts
@@ -92,6 +93,7 @@ def print_tables(importing: Importing, out: Path | str, *, is_appended: bool = F
     ):
         if own:
             _print_table(headings, own, row)
+    _print_rest(texts)
     if total.unparsed:
         typer.echo("Not parsed, by pattern:")
         patterns = _patterns(files)
@@ -102,7 +104,20 @@ def print_tables(importing: Importing, out: Path | str, *, is_appended: bool = F
     for line in (*_repeats(files), *_damages(segments), *_between_sources(importing)):
         typer.echo(line)
     _print_clocks(files, total)
-    typer.echo(f"{total.events} events {'appended' if is_appended else 'written'} to {out}")
+    typer.echo(
+        f"{counted(total.events, 'event')} {'appended' if is_appended else 'written'} to {out}"
+    )
+
+
+def _print_rest(texts: list[Import]) -> None:
+    """The lines that no column counts, so that the counts add up to the lines."""
+    total = total_of(texts)
+    if total.other:
+        typer.echo(f"{counted(total.other, 'line')} of other programs.")
+    if total.continuations:
+        typer.echo(f"{counted(total.continuations, 'line')} read with the line above.")
+    if total.other or total.continuations:
+        typer.echo("")
 
 
 def _print_table(
@@ -137,20 +152,31 @@ def _patterns(files: list[Import]) -> dict[str, int]:
 def _print_clocks(files: list[Import], total: IngestSummary) -> None:
     """Clocks that ran backwards, lines without a time, and lines that were cut."""
     if total.clock_regressions:
-        typer.echo(f"Times run backwards at {total.clock_regressions} lines; line order was kept.")
+        typer.echo(
+            f"Times run backwards at {counted(total.clock_regressions, 'line')}; "
+            "line order was kept."
+        )
         for name, number, back_us in _set_backs(files)[:_PATTERNS_SHOWN]:
             typer.echo(
                 f"  {name}, line {number}: the clock goes back by {_shown(back_us)}; the times "
                 "after it count on. If summer time ended there, name the brokers' zone with --tz."
             )
-    if total.timeless:
+    without = [one for one in files if 0 < one.summary.events == one.summary.timeless]
+    for one in without:
         typer.echo(
-            f"{total.timeless} events have no time of their own, but that of the line before."
+            f"{one.name}: no line has a time that can be read, so its events are at 1970-01-01; "
+            "export it with a date and a time in each line."
+        )
+    timeless = total.timeless - sum(one.summary.timeless for one in without)
+    if timeless:
+        typer.echo(
+            f"{counted(timeless, 'event')} without a time of {'its' if timeless == 1 else 'their'} "
+            "own, placed at the line before."
         )
     if total.cut_lines:
         typer.echo(
-            f"{total.cut_lines} lines are longer than {LINE_LIMIT // 1_000_000} MB; the rest of "
-            "each was left out."
+            f"{counted(total.cut_lines, 'line')} longer than {LINE_LIMIT // 1_000_000} MB, "
+            "and cut there."
         )
 
 
@@ -170,8 +196,8 @@ def _damages(segments: list[Import]) -> list[str]:
             lines.append(f"{one.name}: {len(more)} further stretches left out, {size} bytes.")
         if counts.unfinished:
             lines.append(
-                f"{one.name}: {counts.unfinished} commits of transactions that do not end in "
-                "these segments left out."
+                f"{one.name}: {counted(counts.unfinished, 'commit')} of transactions that do not "
+                "end in these segments left out."
             )
     return lines
 
@@ -179,7 +205,7 @@ def _damages(segments: list[Import]) -> list[str]:
 def _between_sources(importing: Importing) -> list[str]:
     """Lines on facts that several sources have, clock skews, and files left out."""
     lines = [
-        f"{count} facts of {source.value} are told by another source, too; counted once."
+        f"{counted(count, 'fact')} of {source.value} told by another source, too; counted once."
         for source, count in importing.left_out.items()
     ]
     lines.extend(
@@ -190,9 +216,9 @@ def _between_sources(importing: Importing) -> list[str]:
         for skew in importing.skews
     )
     if importing.known_files:
-        lines.append(f"{importing.known_files} files were read before; counted once.")
+        lines.append(f"{counted(importing.known_files, 'file')} read before; counted once.")
     if importing.other_topics:
-        lines.append(f"{importing.other_topics} segments of other topics left out.")
+        lines.append(f"{counted(importing.other_topics, 'segment')} of other topics left out.")
     for one in importing.files:
         lines.extend(f"{one.name}: {note}" for note in one.notes)
     return lines
@@ -206,7 +232,8 @@ def _repeats(imports: list[Import]) -> list[str]:
             lines.append(f"{one.name}: a copy of {one.copy_of}; counted once.")
         elif one.summary.repeated:
             lines.append(
-                f"{one.name}: {one.summary.repeated} events are in other logs, too; counted once."
+                f"{one.name}: {counted(one.summary.repeated, 'event')} in other logs, too; "
+                "counted once."
             )
     return lines
 
@@ -281,6 +308,7 @@ def _counts(summary: IngestSummary) -> dict[str, object]:
         "parsed": summary.parsed,
         "known": summary.known,
         "unparsed": summary.unparsed,
+        "other": summary.other,
         "continuations": summary.continuations,
         "clock_regressions": summary.clock_regressions,
         "set_back_lines": list(summary.set_backs),

@@ -39,6 +39,7 @@ class Appending:
 
     Args:
         trace: The trace, as `ingest` wrote it.
+        day_first: See `Options`.
 
     Attributes:
         options: How its files were read, and are read.
@@ -48,7 +49,7 @@ class Appending:
         DataError: It is no trace, none of files, or one of another release.
     """
 
-    def __init__(self, trace: Path) -> None:
+    def __init__(self, trace: Path, day_first: bool | None = None) -> None:
         info = read_run(trace).info
         path = trace / APPENDABLE_NAME
         if info.format != "parquet":
@@ -72,6 +73,7 @@ class Appending:
             zone=_zone(loaded.tz, path),
             tz=loaded.tz,
             cluster=loaded.info.cluster_id,
+            day_first=day_first,
             keep_raw=loaded.keep_raw,
             apart_us=loaded.apart_us,
         )
@@ -90,7 +92,7 @@ class Appending:
                 was read before.
         """
         earlier = Earlier(self._imported.contents, self._imported.marks)
-        importing = prepare(paths, contents_of, earlier, fetch)
+        importing = prepare(paths, contents_of, earlier, fetch, self.options)
         known = self._imported.stages.kinds
         for one in importing.usable:
             fresh = [kind for kind in one.kinds if kind not in known]

@@ -56,7 +56,7 @@ def read_request_log(task: tuple[Path, Import], zone: tzinfo, *, keep_raw: bool)
     """
     path, named = task
     path.stat()
-    one = Import(path, named.kind, more=named.more)
+    one = Import(path, named.kind, more=named.more, day_first=named.day_first)
     reading = Reading(zone, keep_raw, frozenset(), lambda _path, _used: None, Names())
     told = read_exchanges(Kind.REQUEST_LOG, one, reading)
     name = named.name

@@ -5,11 +5,14 @@ import hashlib
 import mmap
 import stat
 import zlib
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import AnyStr, Final
 
 from coordinator_sim.errors import ConfigError
@@ -24,6 +27,7 @@ from coordinator_sim.ingest.kinds import (
     unread,
 )
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
+from coordinator_sim.logtext.reading.exports import FileForm, Shape, begins_record, form_of, records
 
 _SUFFIXES: Final = (
     *(".log", ".out", ".txt", ".json", ".jsonl", ".csv", ".gz"),
@@ -38,6 +42,8 @@ LINE_LIMIT: Final = 1_000_000
 UNPACKED_LIMIT: Final = 1 << 30
 """Bytes of a compressed segment that are read: ten times the largest that brokers write."""
 _BLOCK: Final = 1 << 20
+_RECORD_LINES: Final = 10_000
+"""Lines of one record, such as a stack trace, that stay in their order."""
 _SPECIAL: Final = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -108,6 +114,11 @@ def _check_regular(path: Path) -> None:
         raise ConfigError(f"{path} is {kind}; write what it holds to a file and name that")
 
 
+EMPTY: Final = "is empty; name the broker's server.log, or leave this file out"
+"""The problem of an empty file, which is none beside others: brokers open logs that they never use.
+"""
+
+
 def recognise(path: Path) -> Kind | str:
     """The kind of a file, or a message with the problem and its fix."""
     try:
@@ -117,7 +128,7 @@ def recognise(path: Path) -> Kind | str:
         return f"cannot be read: {getattr(error, 'strerror', None) or error}"
     is_segment = is_segment_name(path.name) and topic_of(path.parent.name) == OFFSETS_TOPIC
     if not sample.strip() and not is_segment:
-        return "is empty; name the broker's server.log, or leave this file out"
+        return EMPTY
     return kind_of(sample, path.name) or (
         "is binary, and neither a segment of the offsets topic nor a capture; name the broker's "
         "server.log or kafka-request.log, or a folder such as __consumer_offsets-12"
@@ -196,9 +207,23 @@ def holds(path: Path, mark: bytes) -> bool:
     return False
 
 
+def form_in(path: Path, zone: tzinfo = UTC) -> FileForm:
+    """Return the form of a file of text; a damaged file counts as plain."""
+    try:
+        with unpacked(path) as source:
+            sample = source.read(SAMPLE_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return FileForm()
+    encoding = "utf-16" if sample[:2] in UTF16_MARKS else "utf-8"
+    return form_of(sample.decode(encoding, errors="replace"), zone)
+
+
 @dataclass(slots=True)
 class LogFileReader:
     """The lines of one file, with what went wrong while reading them.
+
+    Records of documents and tables are a line each; a file with the newest line first is turned
+    round.
 
     Args:
         path: A file of text.
@@ -232,15 +257,16 @@ class LogFileReader:
             self.problem = f"is damaged, its readable part was taken: {reason}"
 
     def _blocks(self) -> Iterator[bytes]:
+        form = form_in(self.path)
         with self.path.open("rb") as raw:
             is_gzip = raw.read(2) == _GZIP_MAGIC
             raw.seek(0)
             source = gzip.GzipFile(fileobj=raw) if is_gzip else raw
             encoding = "utf-16" if source.peek(2)[:2] in UTF16_MARKS else "utf-8"
-            if not is_gzip and encoding == "utf-8":
+            if not is_gzip and encoding == "utf-8" and form.is_plain:
                 raw.seek(self.start)
                 yield from self._chunks(raw)
-            for lines in _gathered(self._encoded(source, encoding)):
+            for lines in _gathered(self._encoded(source, encoding, form)):
                 if not raw.closed:
                     self.on_progress(raw.tell())
                 yield lines
@@ -262,25 +288,37 @@ class LogFileReader:
     def _size_from(self, start: int) -> int:
         return min(BLOCK_BYTES, (self.stop or start) - start)
 
-    def _encoded(self, source: gzip.GzipFile | BufferedReader, encoding: str) -> Iterator[bytes]:
+    def _encoded(
+        self, source: gzip.GzipFile | BufferedReader, encoding: str, form: FileForm
+    ) -> Iterator[bytes]:
         def read_line(limit: int) -> bytes:
             is_behind = self.stop is not None and source.tell() >= self.stop
             return b"" if is_behind else source.readline(limit)
 
-        if encoding == "utf-8":
+        if encoding == "utf-8" and form.is_plain:
             yield from self._bounded(read_line, b"\n")
         else:
-            for line in self._decoded(source, encoding):
+            for line in self._records(source, encoding, form):
                 yield line.encode("utf-8", errors="replace")
 
+    def _records(
+        self, source: gzip.GzipFile | BufferedReader, encoding: str, form: FileForm
+    ) -> Iterator[str]:
+        """Yield the records of a file as lines, the oldest first."""
+        is_document = form.shape in (Shape.ARRAYS, Shape.OBJECTS)
+        read = _pieces_of if is_document else self._decoded
+        told = records(read(source, encoding), form.shape)
+        return _turned(told) if form.newest_first else told
+
     def _lines(self) -> Iterator[str]:
+        form = form_in(self.path)
         with self.path.open("rb") as raw:
             start = raw.read(2)
             is_gzip = start == _GZIP_MAGIC
             raw.seek(0)
             source = gzip.GzipFile(fileobj=raw) if is_gzip else raw
             encoding = "utf-16" if source.peek(2)[:2] in UTF16_MARKS else "utf-8"
-            for number, line in enumerate(self._decoded(source, encoding)):
+            for number, line in enumerate(self._records(source, encoding, form)):
                 if number % _REPORT_LINES == 0:
                     self.on_progress(raw.tell())
                 yield line
@@ -305,14 +343,16 @@ class LogFileReader:
 
 
 def is_splittable(path: Path) -> bool:
-    """Whether a file of text can be read from the middle: neither compressed nor in UTF-16.
+    """Whether a file of text can be read from the middle.
+
+    A compressed one cannot, nor one in UTF-16, nor one whose lines are not its records in order.
 
     Raises:
         OSError: It cannot be read.
     """
     with path.open("rb") as raw:
         begins = raw.read(2)
-    return begins != _GZIP_MAGIC and begins not in UTF16_MARKS
+    return begins != _GZIP_MAGIC and begins not in UTF16_MARKS and form_in(path).is_plain
 
 
 def line_border(path: Path, position: int) -> int:
@@ -330,6 +370,36 @@ def line_border(path: Path, position: int) -> int:
             if found >= 0:
                 return raw.tell() - len(block) + found + 1
         return raw.tell()
+
+
+def _pieces_of(source: gzip.GzipFile | BufferedReader, encoding: str) -> Iterator[str]:
+    """Yield the text of a file in pieces."""
+    decoder = getincrementaldecoder(encoding)(errors="replace")
+    while block := source.read(_BLOCK):
+        yield decoder.decode(block)
+
+
+def _turned(lines: Iterator[str]) -> Iterator[str]:
+    """Turn a file with the newest record first round; the lines of a record keep their order.
+
+    Turning takes linear time, and a temporary file instead of memory.
+    """
+    with TemporaryFile() as kept:
+        for line in lines:
+            kept.write((line if line.endswith("\n") else f"{line}\n").encode(errors="replace"))
+        kept.flush()
+        if not kept.tell():
+            return
+        with mmap.mmap(kept.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            record: list[str] = []
+            end = len(mapped)
+            while end:
+                start = mapped.rfind(b"\n", 0, end - 1) + 1
+                record.append(mapped[start:end].decode())
+                end = start
+                if begins_record(record[-1]) or len(record) >= _RECORD_LINES or not end:
+                    yield from reversed(record)
+                    record = []
 
 
 def _gathered(lines: Iterator[bytes]) -> Iterator[bytes]:

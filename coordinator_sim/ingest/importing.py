@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -15,10 +15,12 @@ from coordinator_sim import __version__
 from coordinator_sim.errors import DataError
 from coordinator_sim.ingest.ahead import APART_US
 from coordinator_sim.ingest.files import (
+    EMPTY,
     FoundFiles,
     LogFileReader,
     content_digest,
     find_files,
+    form_in,
     holds,
     named_unread,
     recognise,
@@ -27,6 +29,8 @@ from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import REQUEST_MARK, SOURCE_OF, Kind
 from coordinator_sim.ingest.precedence import best_source
 from coordinator_sim.ingest.same_files import FileMark, mark_of
+from coordinator_sim.logtext.reading.exports import Shape
+from coordinator_sim.logtext.reading.instants import UNCLEAR_ZONES, InstantReader
 from coordinator_sim.logtext.reading.repeats import (
     ContentPart,
     LogContents,
@@ -37,6 +41,8 @@ from coordinator_sim.trace.sources_read import Skew
 
 _MOST_NAMED: Final = 10
 """Files without an event that one error names."""
+_HEAD_LENGTH: Final = 240
+"""Characters of a line in which its date is."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -46,6 +52,7 @@ class Options(Struct, frozen=True, kw_only=True):
         zone: Zone of the times of text that name none.
         tz: Its name.
         cluster: Name of the cluster that all files are of.
+        day_first: Whether 03/04/2024 is in April; None where no file leaves that open.
         keep_raw: Whether events keep their line.
         trace_format: Form of the trace.
         apart_us: By how much files that are cut at one moment may end apart: later files are
@@ -55,6 +62,7 @@ class Options(Struct, frozen=True, kw_only=True):
     zone: tzinfo
     tz: str = "UTC"
     cluster: str = "cluster"
+    day_first: bool | None = None
     keep_raw: bool = False
     trace_format: TraceFormat = "parquet"
     apart_us: int = APART_US
@@ -153,6 +161,7 @@ def prepare(
     contents_of: ContentsOf | None = None,
     earlier: Earlier | None = None,
     fetch: FetchFiles = as_named,
+    options: Options | None = None,
 ) -> Importing:
     """Find the files, see what each is, and which are copies of others.
 
@@ -161,6 +170,7 @@ def prepare(
         contents_of: Reads what logs hold elsewhere; None to read it here.
         earlier: Files that were read before; None for none.
         fetch: Brings files here that lie elsewhere.
+        options: How to read; the defaults, if None.
 
     Raises:
         ConfigError: A path does not exist, or a folder holds nothing to read.
@@ -176,6 +186,11 @@ def prepare(
             files.append(Import(path, problem=kind, named=named))
         else:
             files.append(Import(path, kind, named=named))
+            _find_form(files[-1], options or Options(zone=UTC))
+    empty = [one for one in files if one.problem == EMPTY]
+    for one in empty if len(empty) < len(files) else ():
+        one.problem = None
+        one.notes.append("is empty.")
     importing = Importing(files, other_topics=found.other_topics)
     importing.known_files = len(found.files) - len(files)
     if earlier is not None:
@@ -187,6 +202,42 @@ def prepare(
     for one in importing.usable:
         one.more = _more_kinds(one)
     return importing
+
+
+def _find_form(one: Import, options: Options) -> None:
+    """Note how the lines of a file are read, or why its times cannot be told."""
+    if one.kind not in (Kind.LOG, Kind.REQUEST_LOG):
+        return
+    form = form_in(one.path, options.zone)
+    if form.unclear_zone is not None:
+        names = UNCLEAR_ZONES[form.unclear_zone]
+        one.problem = (
+            f"its times are in {form.unclear_zone}, which is the time of {', '.join(names)}: name "
+            f"the zone that is meant, such as --tz {names[0]}"
+        )
+    proven = form.days_proven
+    if proven is None and form.days_unclear:
+        proven = _days_proven(one.path)
+    if proven is None and form.days_unclear and options.day_first is None:
+        one.problem = (
+            "its dates are such as 03/04/2024, and none shows whether that is in March or in "
+            "April: name the order with --dates mdy or --dates dmy"
+        )
+    one.day_first = bool(options.day_first if proven is None else proven)
+    if form.shape is not Shape.LINES:
+        one.notes.append(f"is {form.shape.value}; its records count as lines.")
+    if form.newest_first:
+        one.notes.append("has the newest line first; read and numbered from its end.")
+
+
+def _days_proven(path: Path) -> bool | None:
+    """Whether the day comes first, by the first date of a file that shows it; None without any."""
+    dates = InstantReader(UTC)
+    for line in LogFileReader(path, lambda _used: None).lines():
+        dates.find_all(line[:_HEAD_LENGTH])
+        if dates.days_proven is not None:
+            return dates.days_proven
+    return None
 
 
 def _compare_contents(importing: Importing, contents_of: ContentsOf | None) -> None:
@@ -243,14 +294,15 @@ def check_told(importing: Importing) -> None:
         DataError: No file has an event, and none has a problem that would explain it.
     """
     silent = [one for one in importing.usable if not one.summary.events and one.kind is Kind.LOG]
+    noted = []
     for one in silent:
         if (what := named_unread(one.path)) is not None:
             one.notes.append(f"{what}.")
+            noted.append(f"{one.name} is {what}.")
     if any(one.problem is not None or one.summary.events for one in importing.files):
         return
-    noted = [f"{one.name} is {note}" for one in silent[:_MOST_NAMED] for note in one.notes]
     if noted:
-        raise DataError(" ".join(noted))
+        raise DataError(" ".join(noted[:_MOST_NAMED]))
     raise DataError(
         f"no line of a group coordinator in {len(importing.files)} file(s); a broker logs them at "
         "INFO under kafka.coordinator.group (3.x) or org.apache.kafka.coordinator.group (4.x)"

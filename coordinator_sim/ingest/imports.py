@@ -72,6 +72,7 @@ class Import:
         more: A further kind of lines in the same file: a log with requests in it.
         segment: Counts of a segment; None for other kinds.
         notes: Remarks on the reading, for the user.
+        day_first: Whether the day comes before the month in dates such as 03/04/2024.
         named: The name that the user gave, if that is no path: the URI that `path` is a copy of.
     """
 
@@ -84,6 +85,7 @@ class Import:
     segment: SegmentCounts | None = None
     notes: list[str] = field(default_factory=list)
     named: str = ""
+    day_first: bool = False
 
     @property
     def name(self) -> str:

@@ -54,6 +54,7 @@ class LogRange(Struct, frozen=True, kw_only=True):
         stop: Position behind the last line; None for the end of a file that is not splittable.
         is_last: Whether the log ends with it.
         keep_raw: Whether events keep their line.
+        day_first: Whether the day comes before the month in dates such as 03/04/2024.
         above_bytes: Bytes above it that are read to know the state in which it begins.
     """
 
@@ -63,6 +64,7 @@ class LogRange(Struct, frozen=True, kw_only=True):
     stop: int | None = None
     is_last: bool = True
     keep_raw: bool = False
+    day_first: bool = False
     above_bytes: int = ABOVE_BYTES
 
 
@@ -110,6 +112,7 @@ def ranges_of(
     range_bytes: int,
     *,
     keep_raw: bool = False,
+    day_first: bool = False,
     above_bytes: int = ABOVE_BYTES,
 ) -> list[LogRange]:
     """A log's ranges of about that many bytes each; one range where it cannot be split.
@@ -119,7 +122,7 @@ def ranges_of(
     """
     seen = str(path.resolve())
     if not is_splittable(path):
-        return [LogRange(path=seen, name=name, keep_raw=keep_raw)]
+        return [LogRange(path=seen, name=name, keep_raw=keep_raw, day_first=day_first)]
     size = path.stat().st_size
     borders = [line_border(path, position) for position in range(0, size, range_bytes)]
     borders = list(dict.fromkeys([*borders, size]))
@@ -131,6 +134,7 @@ def ranges_of(
             stop=stop,
             is_last=stop == size,
             keep_raw=keep_raw,
+            day_first=day_first,
             above_bytes=above_bytes,
         )
         for start, stop in pairwise(borders)
@@ -149,7 +153,9 @@ def read_range(task: RangeTask, zone: tzinfo) -> ReadRange:
         raise OSError(f"{part.path}: was cut to {path.stat().st_size} bytes while it was read")
     path.stat()
     names = Names()
-    log = BrokerLog(part.name, zone, keep_raw=part.keep_raw, border=task.border)
+    log = BrokerLog(
+        part.name, zone, keep_raw=part.keep_raw, border=task.border, day_first=part.day_first
+    )
     reader = BlockReader(log, names)
     if part.start and task.border is None:
         reader.prepare(list(_text_above(part)))

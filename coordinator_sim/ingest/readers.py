@@ -461,14 +461,22 @@ def _log_batches(one: Import, reading: Reading) -> Iterator[EventBatch]:
 def _log(one: Import, reading: Reading, summary: IngestSummary) -> BrokerLog:
     name = one.name
     keep_raw = reading.keep_raw or name in reading.overlapping
-    return BrokerLog(name, reading.zone, summary=summary, keep_raw=keep_raw)
+    return BrokerLog(
+        name, reading.zone, summary=summary, keep_raw=keep_raw, day_first=one.day_first
+    )
 
 
 def _requests(
     one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
 ) -> Iterator[Exchange]:
     counts = summary if one.kind is Kind.REQUEST_LOG else IngestSummary()
-    log = RequestLog(reading.zone, summary=counts, source_ref=one.name, keep_raw=reading.keep_raw)
+    log = RequestLog(
+        reading.zone,
+        summary=counts,
+        source_ref=one.name,
+        keep_raw=reading.keep_raw,
+        day_first=one.day_first,
+    )
     yield from log.read(_lines_of(one, reading, is_trial=is_trial))
     if counts is not summary:
         counts.lines = 0

@@ -42,7 +42,7 @@ _WORDS: Final = {
         "{who} sent no heartbeat for a whole session timeout",
     ),
     RebalanceReason.LEADER_REJOIN: ("", "the leader {who} joined again"),
-    RebalanceReason.METADATA_CHANGED: ("a member", "{who} joined again with another subscription"),
+    RebalanceReason.METADATA_CHANGED: ("a member", "{who} joined again with changed metadata"),
     RebalanceReason.MEMBER_REJOIN: ("a member", "{who} joined again"),
     RebalanceReason.SYNC_TIMEOUT: ("a member", "{who} did not ask for its assignment in time"),
     RebalanceReason.STATIC_PROTOCOL_CHANGE: (

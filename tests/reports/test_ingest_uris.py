@@ -102,7 +102,7 @@ def test_a_day_is_appended_behind_a_uri(disk: Path, mounted: str, tmp_path: Path
     again = ingest(f"{mounted}/logs", *spark, "--append-to", f"{mounted}/month", folder=tmp_path)
     ingest(logs, "--out", "whole", folder=tmp_path)
 
-    assert "1 files were read before" in told.stdout
+    assert "1 file read before" in told.stdout
     assert f"events appended to {mounted}/month" in told.stdout
     assert "Nothing to append" in again.stdout
     month = rows(disk / "month", disk, mounted)

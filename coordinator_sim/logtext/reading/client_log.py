@@ -204,11 +204,7 @@ class ClientLog:
             columns["generation"] = client.generation
         if event is not Event.JOIN_REQ:
             columns["protocol_name"] = client.protocol_name
-        elif name == "c-joining":
-            # Up to 2.5 no line tells the answer: what follows may be of the next generation.
-            client.generation = None
-        if event is Event.LEAVE_REQ and "client_id" not in columns:
-            client.member_id = client.generation = None
+        _forget(client, match, columns)
         if name == "c-computed":
             return _computed(match, line, columns, attrs)
         if name == "w-assigned":
@@ -275,6 +271,15 @@ def _assigned(event: TraceEvent, partitions: list[tuple[str, str]]) -> TraceEven
 
 
 _WITH_ASSIGNMENTS: Final = {"r-target": _target, "k-joined": _joined}
+
+
+def _forget(client: Client, match: Match, columns: dict[str, object]) -> None:
+    """Forget what no line after this one is of."""
+    if match.row.event is Event.LEAVE_REQ and "client_id" not in columns:
+        client.member_id = client.generation = None
+    if match.row.name == "c-joining":
+        # Up to 2.5 no line tells the answer: what follows may be of the next generation.
+        client.generation = None
 
 
 def _remember(client: Client, match: Match) -> None:

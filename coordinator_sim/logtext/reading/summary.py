@@ -14,7 +14,7 @@ OTHER_PATTERNS: Final = "(other patterns)"
 class IngestSummary:
     """Counts of one import; several logs may add to one summary.
 
-    `lines` = other programs' lines + `known` + `parsed` + `unparsed` + `continuations`.
+    `lines` = `other` + `known` + `parsed` + `unparsed` + `continuations`.
     """
 
     lines: int = 0
@@ -44,6 +44,12 @@ class IngestSummary:
     """Groups of the events, in the order in which they came."""
     version_ranges: tuple[str, ...] = ()
     """Kafka versions that fit the wording; empty without evidence."""
+
+    @property
+    def other(self) -> int:
+        """Lines of other programs, of no coordinator and no client of a group."""
+        told = self.parsed + self.known + self.unparsed + self.continuations
+        return self.lines - told
 
     @property
     def events(self) -> int:

@@ -382,7 +382,7 @@ def test_only_the_offsets_topic_of_a_log_directory_is_read(tmp_path: Path) -> No
     empty.touch()
     code, stdout, _ = run(tmp_path / "logs", "--out", tmp_path / "t")
     assert code == 0
-    assert "1 segments of other topics left out." in stdout
+    assert "1 segment of other topics left out." in stdout
     assert "2 files" in stdout
     code, _, stderr = run(other, "--out", tmp_path / "t2")
     assert code == 1

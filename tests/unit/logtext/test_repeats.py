@@ -97,7 +97,7 @@ def test_excerpts_that_overlap_make_one_log(
     repeated = summary["total"]["repeated"]  # type: ignore[index]
     assert repeated > 10
     shown = CliRunner().invoke(app, [str(folder), "--out", str(tmp_path / "out")]).stdout
-    assert f"second.log: {repeated} events are in other logs, too; counted once." in shown
+    assert f"second.log: {repeated} events in other logs, too; counted once." in shown
 
 
 def test_rotated_parts_are_one_log(

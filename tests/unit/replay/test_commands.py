@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from coordinator_sim.cli.explain import explain
+from coordinator_sim.cli.ingest import ingest
 from coordinator_sim.cli.replay import replay
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
@@ -20,6 +21,7 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "broker-log" / "ser
 app = typer.Typer()
 app.command()(replay)
 app.command()(explain)
+app.command()(ingest)
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +96,21 @@ def test_explain_without_a_group_lists_the_worst_first(trace: Path) -> None:
     assert [(group["group_id"], group["rebalances"]) for group in document["groups"]] == [
         (row.split()[-1], int(row.split()[0])) for row in told[1:4]
     ]
+
+
+def test_list_does_not_know_lengths_that_the_story_does_not_know(tmp_path: Path) -> None:
+    """A trace with the end of a rebalance, and without its start."""
+    log = tmp_path / "server.log"
+    log.write_text(
+        "[2024-05-13 10:00:03,000] INFO [GroupCoordinator 1]: Stabilized group shop generation 5 "
+        "(__consumer_offsets-7) with 2 members (kafka.coordinator.group.GroupCoordinator)\n"
+    )
+    out = str(tmp_path / "out")
+    assert CliRunner().invoke(app, ["ingest", str(log), "--out", out]).exit_code == 0
+    row = CliRunner().invoke(app, ["explain", out]).stdout.splitlines()[1]
+    assert row.split()[2:4] == ["not", "known"]
+    told = CliRunner().invoke(app, ["explain", out, "shop"]).stdout
+    assert "Rebalancing time: not known" in told
 
 
 def test_explain_of_an_unknown_group_names_close_ones(trace: Path) -> None:
