@@ -1,4 +1,4 @@
-"""The charts of the comparison of assignors, made of its rows."""
+"""The charts of the comparison of assignors, made of its rows: medians, as in the tables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from markupsafe import Markup
 
 from coordinator_sim_reports.charts.bars import Bar, bar_chart
+from coordinator_sim_reports.formats import terse_seconds, whole
 
 Row = Mapping[str, Any]
 
@@ -19,7 +20,7 @@ def moves_chart(rows: Sequence[Row]) -> Markup:
         for row, needed in zip(known, necessary, strict=True)
     ]
     parts = ("old owner gone", "needed for balance", "avoidable")
-    return _stacked(known, values, parts, "resources moved per run (mean)")
+    return _stacked(known, "moved", values, parts, "resources moved per run")
 
 
 def _necessary(row: Row) -> float:
@@ -33,7 +34,7 @@ def unowned_chart(rows: Sequence[Row]) -> Markup:
     known = [row for row in rows if row["unowned_s"] is not None]
     values = [(row["waiting_s"], row["joining_s"], row["syncing_s"]) for row in known]
     parts = ("waiting (detection, delays)", "members joining", "assignment under way")
-    return _stacked(known, values, parts, "partition-seconds without an owner per run (mean)")
+    return _stacked(known, "unowned_s", values, parts, "partition-seconds without an owner per run")
 
 
 def interruptions_chart(rows: Sequence[Row]) -> Markup:
@@ -43,7 +44,7 @@ def interruptions_chart(rows: Sequence[Row]) -> Markup:
         (row["interrupted"] - row["restarted_in_place"], row["restarted_in_place"]) for row in known
     ]
     parts = ("taken up by another member", "stopped and resumed by the same member")
-    return _stacked(known, values, parts, "interruptions per run (mean)")
+    return _stacked(known, "interrupted", values, parts, "interruptions per run")
 
 
 def reasons_chart(counts: Mapping[str, int]) -> Markup:
@@ -54,11 +55,20 @@ def reasons_chart(counts: Mapping[str, int]) -> Markup:
 
 
 def _stacked(
-    rows: Sequence[Row], values: Sequence[Sequence[float]], parts: Sequence[str], title: str
+    rows: Sequence[Row],
+    column: str,
+    values: Sequence[Sequence[float]],
+    parts: Sequence[str],
+    title: str,
 ) -> Markup:
+    """Draw the medians of a column, each divided as the means of its parts are."""
     several = len({row["scenario"] for row in rows}) > 1
-    bars = [
-        Bar(row["assignor"], own, note=row["scenario"] if several else "")
-        for row, own in zip(rows, values, strict=True)
-    ]
+    bars = []
+    for row, own in zip(rows, values, strict=True):
+        share = row[f"{column}_median"] / sum(own) if sum(own) else 0
+        note = row["scenario"] if several else ""
+        text = (terse_seconds if column.endswith("_s") else whole)(row[f"{column}_median"])
+        bars.append(Bar(row["assignor"], [value * share for value in own], text=text, note=note))
+    if any(row["runs"] > 1 for row in rows):
+        title += " (median)"
     return bar_chart(bars, label=title, parts=parts, title=title)

@@ -73,6 +73,18 @@ def format_seconds(seconds: float | None) -> str:
     return f"{seconds:,.1f}" if seconds < 1_000 else f"{seconds:,.0f}"  # noqa: PLR2004
 
 
+def terse_seconds(seconds: float | None) -> str:
+    """Format seconds as `format_seconds` does, from a hundred on without decimals."""
+    if seconds is not None and seconds >= 100:  # noqa: PLR2004 - three digits say enough
+        return f"{seconds:,.0f}"
+    return format_seconds(seconds)
+
+
+def whole(value: float | None) -> str:
+    """Format a count, of several runs the nearest whole one."""
+    return format_count(None if value is None else round(value))
+
+
 def mark_quality(text: str, quality: str) -> str:
     """Return a formatted value with the mark of its quality; unknown values stay `n/a`."""
     return text if text == UNKNOWN else _MARKS.get(quality, "") + text

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from coordinator_sim import __version__
 from coordinator_sim.harness.assignor_lab import PROPERTIES, LabResult
 from coordinator_sim_reports.environment import page_environment
+from coordinator_sim_reports.lab_words import answers_of
 
 _WIDTH: Final = 760
 _HEIGHT: Final = 320
@@ -35,6 +36,7 @@ def render_lab(results: Sequence[LabResult]) -> str:
         .render(
             title="Assignor lab",
             version=__version__,
+            answers=answers_of(results),
             sizes=[
                 {"size": size, "rows": [each for each in results if each.size == size]}
                 for size in sizes

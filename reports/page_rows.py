@@ -164,4 +164,4 @@ def _densities(
 
 def _rows(table: "DataFrame", *order: str) -> list[dict[str, Any]]:
     ordered = table.orderBy(*order) if order else table
-    return [row.asDict() for row in ordered.collect()]
+    return [row.asDict(recursive=True) for row in ordered.collect()]

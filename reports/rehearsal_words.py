@@ -1,8 +1,9 @@
 """The results of a rehearsal as sentences and cells, for both the page and the terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from coordinator_sim.replay.upgrade_hurdles import Kind
 from coordinator_sim.sim.scenario.upgrade import Deploy
 from coordinator_sim_reports.formats import format_duration
 from coordinator_sim_reports.rehearsal_figures import Balance, GroupRehearsal, Spread
@@ -21,6 +22,12 @@ TITLES: Final[Mapping[str, str]] = {
     "reprocessed": "records read again",
     "rebalances": "rebalances or epochs",
 }
+_COSTLIER: Final[Mapping[str, str]] = {
+    "stopped_s": "seconds in which nobody works",
+    "moved": "partitions moved",
+    "reprocessed": "records read again",
+}
+_SMALL: Final = ("the", "its", "a", "in", "each")
 _DAY_S: Final = 86_400
 _WHOLE_FROM: Final = 10
 
@@ -67,20 +74,43 @@ def pays_text(balance: Balance) -> str:
 
 
 def verdict(each: GroupRehearsal) -> list[str]:
-    """Say what the upgrade of a group costs and saves, in a few sentences."""
+    """Say what to do, and what the upgrade of a group costs and saves, in a few sentences."""
+    blocks = [
+        f"Blocked, because {_within(hurdle.what)}"
+        for hurdle in each.group.hurdles
+        if hurdle.kind is Kind.BLOCKS
+    ]
     if not each.deploys:
-        return [f"Not rehearsed: {each.group.not_rehearsed}."]
+        return blocks or [f"Not rehearsed: {each.group.not_rehearsed}."]
     costs = {row.deploy: row.costs for row in each.deploys}
     unowned = each.balance[0]
     today, upgrade = (costs[deploy]["unowned_s"] for deploy in (Deploy.TODAY, Deploy.UPGRADE))
     return [
+        *blocks,
+        f"{'Upgrade' if unowned.saving.low > 0 else 'No gain'}: {_within(_saving(unowned))}",
+        *_costlier(each.balance[1:]),
         _upgrade(upgrade, today),
-        _saving(unowned),
         f"The way back leaves {figure(costs[Deploy.BACK]['unowned_s'].mean)}.",
         *_standstill(costs[Deploy.TODAY]["stopped_s"], costs[Deploy.AFTERWARDS]["stopped_s"]),
         *_history(each),
         *_pace(each, unowned),
     ]
+
+
+def _within(sentence: str) -> str:
+    """Return a sentence as the end of another; names at its beginning stay."""
+    first = sentence.partition(" ")[0]
+    return sentence if first.lower() not in _SMALL else f"{first.lower()}{sentence[len(first) :]}"
+
+
+def _costlier(others: Sequence[Balance]) -> list[str]:
+    """Name what each deploy afterwards costs more of, in every drawn world."""
+    told = [
+        f"{figure(-row.saving.mean)} {_COSTLIER[row.measure]}"
+        for row in others
+        if row.saving.high < 0
+    ]
+    return [f"Each deploy afterwards costs more elsewhere: {', '.join(told)}."] if told else []
 
 
 def _upgrade(upgrade: Spread, today: Spread) -> str:
@@ -114,7 +144,10 @@ def _saving(unowned: Balance) -> str:
         unowned.pays_after or 0,
         f"so the upgrade has paid for itself after {unowned.pays_after} of them",
     )
-    return f"Each deploy afterwards saves {figure(saving.mean)}{between}, {paid}.{lone}"
+    return (
+        f"Each deploy afterwards saves {figure(saving.mean)}{between} partition-seconds without an "
+        f"owner, {paid}.{lone}"
+    )
 
 
 def _standstill(today: Spread, later: Spread) -> list[str]:

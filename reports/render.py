@@ -9,16 +9,23 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import groupby
 from typing import Any, Final
 
 from markupsafe import Markup
 
 from coordinator_sim import __version__
+from coordinator_sim.replay.findings import COUNTS, MEMBER_SECONDS
 from coordinator_sim_reports import formats
 from coordinator_sim_reports.charts.heatmap import density_chart
 from coordinator_sim_reports.charts.svg import RowName
 from coordinator_sim_reports.charts.timeline import Block, axis_of, timeline_chart
-from coordinator_sim_reports.comparison import comparison_blocks
+from coordinator_sim_reports.comparison import (
+    CHURN,
+    answers_of,
+    churn_cells,
+    comparison_blocks,
+)
 from coordinator_sim_reports.environment import page_environment
 from coordinator_sim_reports.figures import reasons_chart
 from coordinator_sim_reports.formats import (
@@ -159,6 +166,7 @@ def finding_rows(
     """
     return [
         {
+            "number": number,
             "title": row["kind"].replace("-", " "),
             "what": row["what"],
             "change": row["change"],
@@ -177,8 +185,32 @@ def finding_rows(
             "confidence": format_share(row["confidence"]),
             "lines": source_lines(row["source_refs"] or ()),
         }
-        for row in findings
+        for number, row in enumerate(findings, 1)
     ]
+
+
+def finding_groups(
+    rows: ReportRows,
+    labels: Mapping[str, RunLabel],
+    anchors: Mapping[tuple[str, ...], str],
+) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the name and the findings of each run that is compared with others, numbered through.
+
+    Time in which members stood still ranks before that of rebalances, in which members of a
+    cooperative group work, and before counts.
+    """
+    order = list(labels)
+    ranked = sorted(
+        rows.findings,
+        key=lambda row: (
+            order.index(row["trace_id"]),
+            row["cost_unit"] in COUNTS,
+            row["cost_unit"] != MEMBER_SECONDS,
+            -row["cost_s"],
+        ),
+    )
+    told = finding_rows(ranked, labels, anchors)
+    return [(name, list(own)) for name, own in groupby(told, key=lambda row: row["run_name"])]
 
 
 def _saves(row: Row) -> str | None:
@@ -474,7 +506,11 @@ def render_page(rows: ReportRows) -> str:
     return template.render(
         title=rows.options.title,
         version=__version__,
+        answers=answers_of(rows.comparison),
+        churn_columns=CHURN.values(),
+        churn_cells=churn_cells,
         findings=finding_rows(rows.findings, labels, anchors),
+        finding_groups=finding_groups(rows, labels, anchors),
         headline=_headline(rows),
         costs=cost_tables(rows.costs, rows.storms, labels, anchors),
         is_cost_known=any(row["unowned_s"] is not None for row in rows.costs),

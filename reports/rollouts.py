@@ -19,10 +19,12 @@ from coordinator_sim.sim.scenario import (
 )
 from coordinator_sim.sim.scenario.rollout import Plan, RolloutPlan, group_to_deploy, rolled_out
 from coordinator_sim.sim.scenario.world import GroupSpec, members_of
+from coordinator_sim_reports.rollout_page import RolloutCosts, RolloutSummary, render_rollouts
 from coordinator_sim_reports.session import DEFAULT_MASTER
 from coordinator_sim_reports.sweep import run_sweep
 from coordinator_sim_reports.trials import Asked, trials
 
+PAGE_NAME: Final = "rollout.html"
 PLANS_DIR: Final = "plans"
 DEFAULT_PAUSES_MS: Final = (10_000, 60_000)
 
@@ -45,46 +47,6 @@ class Rollouts(Struct, frozen=True, kw_only=True):
     down_ms: int
     memberships: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0,)
-
-
-class RolloutCosts(Struct, frozen=True, kw_only=True):
-    """Costs of one plan: medians over the seeds, with the least and the most.
-
-    Args:
-        plan: How the group is deployed.
-        membership: `dynamic` or `static`; empty for Connect workers.
-        lasts_ms: Time from the first stop to the last start; 0 where Kubernetes decides.
-        unowned_s: Partition-seconds (of Connect: task-seconds) without an owner.
-        stopped_s: Seconds in which nobody owned anything.
-        rebalances: Rebalances of the group.
-        duplicates: Records processed more than once.
-        file: Scenario file of the plan.
-    """
-
-    plan: Plan
-    membership: str
-    lasts_ms: int
-    unowned_s: tuple[float, float, float]
-    stopped_s: tuple[float, float, float]
-    rebalances: tuple[float, float, float]
-    duplicates: tuple[float, float, float]
-    file: str
-
-
-class RolloutSummary(Struct, frozen=True, kw_only=True):
-    """Plans with their costs.
-
-    Args:
-        costs: Best first: least without an owner, then least stopped, then the shortest.
-        members: Members of the group.
-        runs: Number of runs simulated.
-        page: HTML page of the sweep.
-    """
-
-    costs: list[RolloutCosts]
-    members: int
-    runs: int
-    page: str
 
 
 def usual_plans(members: int) -> tuple[RolloutPlan, ...]:
@@ -141,7 +103,16 @@ def compare_rollouts(
         if row["question"] == question
     ]
     costs.sort(key=lambda each: (each.unowned_s[0], each.stopped_s[0], each.lasts_ms))
-    return RolloutSummary(costs=costs, members=count, runs=summary.runs, page=summary.page)
+    told = RolloutSummary(
+        costs=costs,
+        members=count,
+        runs=summary.runs,
+        page=str(out / PAGE_NAME),
+        sweep_page=summary.page,
+    )
+    page = render_rollouts(told, Path(summary.page).name)
+    (out / PAGE_NAME).write_text(page, encoding="utf-8")
+    return told
 
 
 def _with_own_choices(sweep: Asked, group: GroupSpec, memberships: tuple[str, ...]) -> Asked:
@@ -199,5 +170,6 @@ def _costs(
         membership=membership,
         lasts_ms=plan.lasts_ms(members, down_ms),
         file=files[plan.name, membership],
+        worlds=row["worlds"],
         **spans,
     )

@@ -437,7 +437,7 @@ def _compare(
 
 
 def _rows(table: "DataFrame") -> list[dict[str, Any]]:
-    return [row.asDict() for row in table.collect()]
+    return [row.asDict(recursive=True) for row in table.collect()]
 
 
 def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int, str]:

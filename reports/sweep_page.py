@@ -4,7 +4,7 @@ The charts of a sweep's candidates, as inline SVG.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import floor, log10
@@ -15,9 +15,10 @@ from markupsafe import Markup
 from coordinator_sim import __version__
 from coordinator_sim_reports.charts.bars import Bar, bar_chart
 from coordinator_sim_reports.environment import page_environment
-from coordinator_sim_reports.formats import format_count, format_seconds, with_range
+from coordinator_sim_reports.formats import terse_seconds, whole, with_range
 from coordinator_sim_reports.objective import FIGURES, LAG_AXES, Answer, figure_text
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, Candidate
+from coordinator_sim_reports.winners import choices_of, figures_of, is_best, verdict
 
 WIDTH: Final = 760
 HEIGHT: Final = 380
@@ -168,10 +169,10 @@ class Measure:
 
 
 _LEAST_CANDIDATES: Final = 2
-_WHOLE_FROM_S: Final = 100
-"""Seconds from which on three digits are enough."""
-_NEAR: Final = 1.02
-"""Values within two percent of the least count as equally good."""
+_WEIGHED: Final = ("moved", "unowned_s", "stopped_s", "duplicates")
+"""What the sentence of a question tells; the weightier first."""
+PACED: Final = ("interrupted", "unowned_s", "stopped_s")
+"""What is told and printed of assignors at several processing times."""
 
 MEASURES: Final = (
     Measure("interrupted", "interrupted", "{unit}s interrupted"),
@@ -222,6 +223,7 @@ def render_sweep(
     """
     named = Counter(row["question"] for row in choices)
     questions = [question for question, count in named.items() if count > 1]
+    blocks = [_block(question, choices, by_scenario) for question in questions]
     template = page_environment().get_template("sweep.html.j2")
     return template.render(
         title="What keeping the lag costs" if answers else "What each choice costs",
@@ -241,7 +243,7 @@ def render_sweep(
         is_own=scope.is_own,
         tradeoffs=_tradeoffs(candidates),
         scenarios=len({row["scenario"] for row in by_scenario}),
-        blocks=[_block(question, choices, by_scenario) for question in questions],
+        blocks=blocks,
     )
 
 
@@ -286,7 +288,7 @@ def _tradeoffs(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
 def _spread_text(each: Candidate, objective: str) -> str:
     values = each.spreads[objective].values
     texts = [
-        f"{value:.2f}" if objective == "imbalance" else format_count(round(value))
+        f"{value:.2f}" if objective == "imbalance" else whole(value)
         for value in (each.spreads[objective].middle, values[0], values[-1])
     ]
     return texts[0] if texts[1] == texts[2] else f"{texts[0]} ({texts[1]}-{texts[2]})"
@@ -306,9 +308,7 @@ def shown(row: Row, measure: Measure, *, stacked: bool = False) -> str:
 
 
 def _value(value: float, measure: Measure) -> str:
-    if measure.is_seconds and value < _WHOLE_FROM_S:
-        return format_seconds(value)
-    return format_count(round(value))
+    return (terse_seconds if measure.is_seconds else whole)(value)
 
 
 def unit_of(question: str) -> str:
@@ -321,36 +321,42 @@ def choice_name(choice: str) -> str:
     return NAMES.get(choice, choice)
 
 
-def in_short(rows: Sequence[Row]) -> str:
-    """Return the change from the first to the last choice, as one line.
+def answers_of(choices: Sequence[Row]) -> list[str]:
+    """Return sentences for each question with several answers: which choice wins, and by how much.
 
     Args:
-        rows: Rows of one question, in reading order: from the oldest choice to the newest.
+        choices: Rows by question and choice, in reading order.
     """
-    first, last = rows[0], rows[-1]
-    changes = ", ".join(
-        f"{_change(first[measure.column], last[measure.column])} {measure.word}"
-        for measure in MEASURES
-        if measure.column != "reprocessed"
-    )
-    return f"{choice_name(last['choice'])} instead of {choice_name(first['choice'])}: {changes}"
+    return [
+        sentence
+        for question in dict.fromkeys(row["question"] for row in choices)
+        for rows in ([row for row in choices if row["question"] == question],)
+        if len(rows) > 1
+        for sentence in _answers(question, rows)
+    ]
 
 
-def _change(before: float, after: float) -> str:
-    if before == 0:
-        return "no" if after == 0 else "some"
-    percent = round(100 * (after - before) / before)
-    sign = "\N{MINUS SIGN}" if percent < 0 else "+"
-    return f"{sign}{abs(percent):,} %"
+def _answers(question: str, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the sentence of a question; where choices are made at several paces, of each pace."""
+    columns = PACED if question == "processing" else _WEIGHED
+    by_pace: dict[str, list[tuple[str, Row]]] = {}
+    for row in rows:
+        pace, _, name = row["choice"].rpartition(", " if question == "processing" else "\n")
+        by_pace.setdefault(pace, []).append((choice_name(name), row))
+    for pace, named in by_pace.items():
+        sentence = verdict(choices_of(named, columns), figures_of(f"{unit_of(question)}s", columns))
+        if sentence:
+            yield f"{pace or _TITLES[question].partition(':')[0]}: {sentence}"
 
 
 def _block(question: str, choices: Sequence[Row], by_scenario: Sequence[Row]) -> dict[str, Any]:
     rows = [row for row in choices if row["question"] == question]
     unit = unit_of(question)
     return {
+        "anchor": question,
         "title": title_of(question, rows),
         "scenarios": max(row["scenarios"] for row in rows),
-        "in_short": in_short(rows),
+        "answers": list(_answers(question, rows)),
         "measures": [
             {
                 "title": measure.title.format(unit=unit),
@@ -359,6 +365,7 @@ def _block(question: str, choices: Sequence[Row], by_scenario: Sequence[Row]) ->
             for measure in MEASURES
         ],
         "columns": [measure.title.format(unit=unit) for measure in MEASURES],
+        "lines": _lines(rows),
         "details": _details(
             [row for row in by_scenario if row["question"] == question],
         ),
@@ -375,15 +382,24 @@ def _chart(rows: Sequence[Row], measure: Measure, unit: str) -> Markup:
 
 def _cells(rows: Sequence[Row], measure: Measure) -> list[dict[str, Any]]:
     """Return name, text and whether it is the best of each row."""
-    values = [row[measure.column] for row in rows]
-    largest, least = max(values), min(values)
+    choices = choices_of([(row["choice"], row) for row in rows], (measure.column,))
+    best = {each.name for each in choices if is_best(each, choices, measure.column)}
     return [
         {
             "name": choice_name(row["choice"]),
             "text": shown(row, measure),
-            "is_best": value <= least * _NEAR < largest,
+            "is_best": row["choice"] in best,
         }
-        for row, value in zip(rows, values, strict=True)
+        for row in rows
+    ]
+
+
+def _lines(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return a table's rows: each choice with its cells, the best ones marked."""
+    columns = [_cells(rows, measure) for measure in MEASURES]
+    return [
+        {"choice": choice_name(row["choice"]), "cells": [column[number] for column in columns]}
+        for number, row in enumerate(rows)
     ]
 
 
@@ -391,12 +407,7 @@ def _details(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return the rows of each scenario whose choices differ, with the best cells marked."""
     details = []
     for scenario in dict.fromkeys(row["scenario"] for row in rows):
-        own = [row for row in rows if row["scenario"] == scenario]
-        cells = [_cells(own, measure) for measure in MEASURES]
-        if any(cell["is_best"] for column in cells for cell in column):
-            lines = [
-                {"choice": choice_name(row["choice"]), "cells": [column[i] for column in cells]}
-                for i, row in enumerate(own)
-            ]
+        lines = _lines([row for row in rows if row["scenario"] == scenario])
+        if len({tuple(cell["text"] for cell in line["cells"]) for line in lines}) > 1:
             details.append({"scenario": scenario, "lines": lines})
     return details

@@ -64,6 +64,7 @@ def lab(
     import msgspec
 
     from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
+    from coordinator_sim_reports.lab_words import MUST
 
     register_given(assignor_from, assignor_process, assignor_java)
     chosen = names or list(CONSUMER_ASSIGNORS)
@@ -74,10 +75,8 @@ def lab(
     if json:
         typer.echo(msgspec.json.format(msgspec.json.encode(results), indent=2).decode())
     else:
-        _print_results(results)
-        if out is not None:
-            typer.echo(f"page: {out}")
-    if any({"owned once", "repeatable", "mixed"} & result.failed.keys() for result in results):
+        _print_results(results, out)
+    if any(MUST & result.failed.keys() for result in results):
         raise typer.Exit(1)
 
 
@@ -122,11 +121,12 @@ def _write_page(results: "list[LabResult]", out: Path) -> None:
     out.write_text(render_lab(results), encoding="utf-8")
 
 
-def _print_results(results: "list[LabResult]") -> None:
+def _print_results(results: "list[LabResult]", page: Path | None) -> None:
     from rich import box
     from rich.table import Table
 
     from coordinator_sim.cli.console import PrintableConsole
+    from coordinator_sim_reports.lab_words import answers_of
 
     console = PrintableConsole()
     for size in dict.fromkeys((each.size.members, each.size.partitions) for each in results):
@@ -164,10 +164,12 @@ def _print_results(results: "list[LabResult]") -> None:
         "join, leave, deploy: partitions moved / the fewest that any balanced assignment moves\n"
         "stopped: in the deploy, partitions taken from members that stayed, if only for a moment\n"
         "spread: fullest less emptiest member; crossing: owner in no rack of the partition\n"
-        "CPU ms: of the assignment after a member joined",
+        "CPU ms: of the assignment after a member joined"
+        + (f"\npage: {page}" if page is not None else ""),
         highlight=False,
         soft_wrap=True,
     )
+    console.print_sentences(answers_of(results))
 
 
 class _CasesByDefault(CommandGroup):

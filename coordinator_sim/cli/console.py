@@ -1,6 +1,6 @@
 """Rich's console for names and titles that nobody vouches for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderHook
 from rich.segment import Segment
@@ -20,6 +20,11 @@ class PrintableConsole(Console):
                 yield segment
             else:
                 yield Segment(printable(segment.text), segment.style)
+
+    def print_sentences(self, sentences: Sequence[str]) -> None:
+        """Print the sentences that a comparison ends with, apart from what is above them."""
+        for sentence in ("", *sentences) if sentences else ():
+            self.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
     def push_render_hook(self, hook: RenderHook) -> None:
         """Start a bar or spinner, and guard the proxies that it has just put before the streams.

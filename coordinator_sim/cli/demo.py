@@ -39,7 +39,7 @@ def demo(
     Example: coordinator-sim demo --out out
     """
     from coordinator_sim.cli.console import PrintableConsole
-    from coordinator_sim.cli.report import compute, print_churn
+    from coordinator_sim.cli.report import compute, print_churn, print_ending
     from coordinator_sim_reports.java import find_java
     from coordinator_sim_reports.session import check_extra
 
@@ -60,7 +60,8 @@ def demo(
     )
     console = PrintableConsole()
     print_churn(summary, console)
-    console.print(f"\nreport: {summary.page}", highlight=False, soft_wrap=True)
+    console.print()
+    print_ending(summary, console)
 
 
 def simulate_deploys(

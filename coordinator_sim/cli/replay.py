@@ -29,6 +29,14 @@ _NAMED: Final = 5
 _PLAIN_WIDTH: Final = 160
 """Columns of the tables where the output is no terminal."""
 
+ExplainOption = Annotated[
+    bool,
+    typer.Option("--explain", help="Say how sure each figure of --set is, and what it assumes."),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object instead of tables.")
+]
+
 
 def replay(
     trace: Annotated[
@@ -64,9 +72,8 @@ def replay(
     out: Annotated[
         Path | None, typer.Option(help="Write what the core did as a trace of its own.")
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
-    ] = False,
+    explain: ExplainOption = False,
+    json: JsonOption = False,
 ) -> None:
     """Drive the coordinator from a trace and compare what it does with what the trace says.
 
@@ -94,7 +101,10 @@ def replay(
     if out is not None:
         with run_folder(out, out) as directory:
             write_trace(directory, run, result, grid)
-    (print_json if json else print_tables)(result.report, out)
+    if json:
+        print_json(result.report, out)
+    else:
+        print_tables(result.report, out, is_explained=explain or not grid)
     if not result.report.is_reproduced:
         raise typer.Exit(EXIT_NOT_REPRODUCED)
 
@@ -132,6 +142,8 @@ def print_json(report: "ReplayReport", out: Path | None) -> None:
     """One JSON object: totals, groups, what the settings change."""
     import msgspec
 
+    from coordinator_sim.cli.what_if import verdict_of
+
     document = {
         "trace_id": report.trace_id,
         "reproduced": report.is_reproduced,
@@ -151,6 +163,7 @@ def print_json(report: "ReplayReport", out: Path | None) -> None:
         "what_if": [
             {"saves_ms": entry.saves_ms, **msgspec.to_builtins(entry)} for entry in report.what_if
         ],
+        "verdict": verdict_of(report) if report.what_if else None,
         "certain": report.certain,
         "assumed": report.conditions,
         "out": None if out is None else str(out),
@@ -158,24 +171,32 @@ def print_json(report: "ReplayReport", out: Path | None) -> None:
     typer.echo(msgspec.json.encode(document).decode())
 
 
-def print_tables(report: "ReplayReport", out: Path | None) -> None:
-    """The fidelity table, what was assumed, what did not come true, what settings change."""
+def print_tables(report: "ReplayReport", out: Path | None, *, is_explained: bool) -> None:
+    """The fidelity table, what did not come true, what settings change, and the verdict on them.
+
+    Args:
+        report: The replay's report.
+        out: Where the trace of the replay is; None for nowhere.
+        is_explained: Whether to print what was assumed, and how sure each figure is.
+    """
     from coordinator_sim.cli.console import PrintableConsole
+    from coordinator_sim.cli.what_if import print_what_if, verdict_of
 
     console = PrintableConsole(highlight=False)
     if not console.is_terminal:
         console = PrintableConsole(highlight=False, width=_PLAIN_WIDTH)
     print_fidelity(console, report)
     print_differences(console, report)
-    print_assumptions(console, report)
+    if is_explained:
+        print_assumptions(console, report)
     print_left_out(console, report)
     if report.what_if:
-        from coordinator_sim.cli.what_if import print_what_if
-
-        print_what_if(console, report)
+        print_what_if(console, report, is_explained=is_explained)
     print_summary(console, report)
     if out is not None:
         console.print(f"trace of the replay: {out}", markup=False)
+    if report.what_if:
+        console.print_sentences([verdict_of(report)])
 
 
 def print_fidelity(console: "PrintableConsole", report: "ReplayReport") -> None:

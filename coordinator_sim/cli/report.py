@@ -88,7 +88,15 @@ def print_tables(summary: "ReportSummary", console: "PrintableConsole") -> None:
     """Print rebalances per group and reason, churn per assignor, and where the page is."""
     print_groups(summary, console)
     print_churn(summary, console)
+    print_ending(summary, console)
+
+
+def print_ending(summary: "ReportSummary", console: "PrintableConsole") -> None:
+    """Print where the page is, and which assignor wins where several are compared."""
+    from coordinator_sim_reports.comparison import answers_of
+
     console.print(f"report: {summary.page}", highlight=False, soft_wrap=True)
+    console.print_sentences(answers_of(summary.comparison))
 
 
 def print_groups(summary: "ReportSummary", console: "PrintableConsole") -> None:
@@ -175,15 +183,6 @@ def print_churn(summary: "ReportSummary", console: "PrintableConsole") -> None:
     )
 
 
-def terse_seconds(seconds: float | None) -> str:
-    """Seconds as `render.format_seconds` shows them, from a hundred on without decimals."""
-    from coordinator_sim_reports.formats import format_seconds
-
-    if seconds is not None and seconds >= 100:  # noqa: PLR2004 - three digits say enough
-        return f"{seconds:,.0f}"
-    return format_seconds(seconds)
-
-
 def _churn_title(scenario: tuple[str, str], rows: list[dict[str, Any]]) -> str:
     runs = max(row["runs"] for row in rows)
     what = f"{scenario[1]} ({scenario[0]} groups)"
@@ -194,33 +193,12 @@ def _churn_table(title: str, rows: Iterable[dict[str, Any]]) -> Any:  # noqa: AN
     from rich import box
     from rich.table import Table
 
-    from coordinator_sim_reports.formats import format_count, format_decimal, spread_of
+    from coordinator_sim_reports.comparison import CHURN, churn_cells
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
-
-    def whole(value: float | None) -> str:
-        return format_count(None if value is None else round(value))
-
     table.add_column("assignor", no_wrap=True)
-    for name in (
-        "rebal.",
-        "moved",
-        "excess",
-        "sticky",
-        "interr.",
-        "unowned",
-        "stopped",
-    ):
+    for name in CHURN.values():
         table.add_column(name, justify="right", no_wrap=True)
-    counts = ("rebalances", "moved", "excess_moves")
     for row in rows:
-        bound = "<= " if row["stopped_quality"] == "bound" else ""
-        table.add_row(
-            row["assignor"],
-            *(spread_of(row, name, whole, stacked=True) for name in counts),
-            format_decimal(row["stickiness"], 3),
-            spread_of(row, "interrupted", whole, stacked=True),
-            spread_of(row, "unowned_s", terse_seconds, stacked=True),
-            bound + spread_of(row, "stopped_s", terse_seconds, stacked=True),
-        )
+        table.add_row(row["assignor"], *(text for _, text in churn_cells(row, stacked=True)))
     return table

@@ -11,19 +11,17 @@ from coordinator_sim.cli.arguments import DownOption, SeedsOption, find_scenario
 from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.sim.scenario.lengths import length_text, parse_length
+from coordinator_sim.sim.scenario.lengths import parse_length
 
 if TYPE_CHECKING:
     from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.sim.scenario.rollout import Plan, RolloutPlan, WorkloadPlan
-    from coordinator_sim_reports.rollouts import RolloutCosts, RolloutSummary
+    from coordinator_sim_reports.rollout_page import RolloutSummary
 
 ORDERS = ("listed", "reversed")
 ROLLING = ("", "maxSurge=1,maxUnavailable=0", "maxSurge=0,maxUnavailable=1", "strategy=Recreate")
 USUAL = {"Deployment": (*ROLLING, "kind=StatefulSet"), "StatefulSet": ("",), "StrimziPodSet": ("",)}
 """Ways to roll out a workload of each kind that are worth trying."""
-_WHOLE_FROM = 10
-"""Figures from here on are shown without decimals."""
 
 
 ScenarioArgument = Annotated[
@@ -56,7 +54,8 @@ WorkloadOption = Annotated[
 OutOption = Annotated[
     Path,
     typer.Option(
-        help="Directory for sweep.html, plans/, tables/ and traces/.", callback=local_only
+        help="Directory for rollout.html, sweep.html, plans/, tables/ and traces/.",
+        callback=local_only,
     ),
 ]
 JsonOption = Annotated[
@@ -204,78 +203,23 @@ def print_plans(summary: "RolloutSummary", console: "PrintableConsole") -> None:
     from rich import box
     from rich.table import Table
 
-    from coordinator_sim.sim.scenario.rollout import RolloutPlan
+    from coordinator_sim_reports import rollout_page as page
 
-    unit = "partition" if summary.costs[0].membership else "task"
-    has_orders = len({getattr(each.plan, "is_reversed", False) for each in summary.costs}) > 1
-    has_kinds = len({each.membership for each in summary.costs}) > 1
     table = Table(box=box.SIMPLE_HEAD, padding=0)
-    by_hand = isinstance(summary.costs[0].plan, RolloutPlan)
-    plan = ("batch", "pause") if by_hand else ("workload",)
-    chosen = (*plan, *(("order",) * has_orders), *(("members",) * has_kinds))
-    for title in chosen:
+    titles = page.plan_titles(summary)
+    for title in titles:
         table.add_column(title, no_wrap=True)
-    measures = (f"unowned\n{unit}-s", "stopped\ns", "rebal.", "processed\nagain")
-    for title in (*(("takes",) * by_hand), *measures):
+    for title in page.figure_titles(summary):
         table.add_column(title, justify="right", no_wrap=True)
     for each in summary.costs:
-        cells = _cells(each, summary.members)
-        table.add_row(*(cells[title] for title in chosen), *_figures(each))
+        cells = page.plan_cells(each, summary.members)
+        table.add_row(*(cells[title] for title in titles), *page.figure_cells(each))
     console.print(table)
-    best = summary.costs[0]
     console.print(
         f"median of the worlds drawn (least-most where they differ); {summary.runs} runs of "
-        f"{summary.members} members\nleast without an owner: {_words_of(best, summary.members)}\n"
-        f"run it again: coordinator-sim run {best.file}; page: {summary.page}",
+        f"{summary.members} members\nrun the first again: coordinator-sim run "
+        f"{summary.costs[0].file}; page: {summary.page}",
         highlight=False,
         soft_wrap=True,
     )
-
-
-def _cells(each: "RolloutCosts", members: int) -> dict[str, str]:
-    """The cells that distinguish a plan, by column title."""
-    from coordinator_sim.sim.scenario.rollout import WorkloadPlan
-
-    plan = each.plan
-    if isinstance(plan, WorkloadPlan):
-        return {"workload": _changes(plan), "members": each.membership or "workers"}
-    return {
-        "batch": "all" if plan.batch == members else str(plan.batch),
-        "pause": "-" if plan.batch == members else length_text(plan.pause_ms),
-        "order": "reversed" if plan.is_reversed else "listed",
-        "members": each.membership or "workers",
-    }
-
-
-def _figures(each: "RolloutCosts") -> tuple[str, ...]:
-    spans = (each.unowned_s, each.stopped_s, each.rebalances, each.duplicates)
-    lasts = (length_text(each.lasts_ms),) if each.lasts_ms else ()
-    return (*lasts, *map(_span, spans))
-
-
-def _changes(plan: "WorkloadPlan") -> str:
-    return "\n".join(f"{name}={text}" for name, text in plan.changes.items()) or "as written"
-
-
-def _span(values: tuple[float, float, float]) -> str:
-    from coordinator_sim_reports.formats import with_range
-
-    return with_range(*map(_number, values), stacked=True)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.2f}" if value % 1 and value < _WHOLE_FROM else f"{value:,.0f}"
-
-
-def _words_of(best: "RolloutCosts", members: int) -> str:
-    from coordinator_sim.sim.scenario.rollout import WorkloadPlan
-
-    plan = best.plan
-    if isinstance(plan, WorkloadPlan):
-        return _changes(plan).replace("\n", ", ")
-    kind = f"{best.membership} members" if best.membership else "workers"
-    if plan.batch == members:
-        return f"all {members} {kind} at once"
-    order = ", the last one first" if plan.is_reversed else ""
-    at_once = "one by one" if plan.batch == 1 else f"{plan.batch} at once"
-    return f"{kind} {at_once}, a pause of {length_text(plan.pause_ms)}{order}"
+    console.print_sentences([page.answer_of(summary)])

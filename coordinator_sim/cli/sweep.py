@@ -256,25 +256,24 @@ def print_choices(summary: "SweepSummary", console: "PrintableConsole") -> None:
     from rich import box
     from rich.table import Table
 
-    from coordinator_sim_reports.sweep_page import MEASURES, choice_name, shown, title_of, unit_of
+    from coordinator_sim_reports import sweep_page as page
 
     for answer in summary.objective:
         print_answer(answer, console)
     for question in dict.fromkeys(row["question"] for row in summary.choices):
         rows = [row for row in summary.choices if row["question"] == question]
         table = Table(
-            title=f"{title_of(question, rows)} ({counted(rows[0]['scenarios'], 'scenario')})",
+            title=f"{page.title_of(question, rows)} ({counted(rows[0]['scenarios'], 'scenario')})",
             title_justify="left",
             box=box.SIMPLE_HEAD,
             padding=0,
         )
         table.add_column("", no_wrap=question != "settings")
-        paced = ("interrupted", "unowned_s", "stopped_s")
         printed = [
             measure
-            for measure in MEASURES
+            for measure in page.MEASURES
             if (
-                measure.column in paced
+                measure.column in page.PACED
                 if question == "processing"
                 else measure.column != "reprocessed"
             )
@@ -283,11 +282,11 @@ def print_choices(summary: "SweepSummary", console: "PrintableConsole") -> None:
             word = "interr." if measure.column == "interrupted" else measure.word
             table.add_column(word, justify="right", no_wrap=True)
         for row in rows:
-            cells = [shown(row, measure, stacked=True) for measure in printed]
-            table.add_row(choice_name(row["choice"]), *cells)
+            cells = [page.shown(row, measure, stacked=True) for measure in printed]
+            table.add_row(page.choice_name(row["choice"]), *cells)
         console.print(table)
         console.print(
-            f"unowned, run twice: {unit_of(question)}-seconds; stopped: seconds\n",
+            f"unowned, run twice: {page.unit_of(question)}-seconds; stopped: seconds\n",
             highlight=False,
             soft_wrap=True,
         )
@@ -316,3 +315,5 @@ def print_choices(summary: "SweepSummary", console: "PrintableConsole") -> None:
         highlight=False,
         soft_wrap=True,
     )
+    if not summary.objective:
+        console.print_sentences(page.answers_of(summary.choices))

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Final
 from coordinator_sim.cli.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.replay.report import ReplayReport, RunFigures, WhatIf
+    from coordinator_sim_reports.winners import Figure
 
 _ALWAYS: Final = ("rebalances", "removed", "dead unnoticed", "rebalancing")
 _STATIC: Final = ("returns", "away")
@@ -44,6 +47,7 @@ _BASES: Final = {
 }
 """What each figure is, and what of it is certain or assumed."""
 _AS_IS: Final = "as it is"
+_OF_SHARING: Final = ("unowned_ms", "stopped_ms")
 _WRAPPED: Final = {
     "rebalances": "rebal-\nances",
     "rebalancing": "rebalan-\ncing",
@@ -53,8 +57,16 @@ _WRAPPED: Final = {
 """Headings of a grid in two lines: a word that is cut would not be found below."""
 
 
-def print_what_if(console: "PrintableConsole", report: "ReplayReport") -> None:
-    """Each group as it is and with the settings, or a row for each combination; how sure it is."""
+def print_what_if(
+    console: "PrintableConsole", report: "ReplayReport", *, is_explained: bool
+) -> None:
+    """Each group as it is and with the settings, or a row for each combination.
+
+    Args:
+        console: Where it is printed.
+        report: The replay's report.
+        is_explained: Whether to say how sure each figure is, and what all of them assume.
+    """
     console.print()
     told = report.what_if
     if len(report.grid) == 1:
@@ -67,14 +79,87 @@ def print_what_if(console: "PrintableConsole", report: "ReplayReport") -> None:
     if any(entry.as_is is not None and entry.as_is.is_bound for entry in told):
         columns = [*columns, _AT_MOST.strip()]
     for name in (name for name in _BASES if name in columns):
-        console.print(f"{name}: {_BASES[name]}", markup=False)
-    if any(entry.with_settings is not None for entry in report.what_if):
+        if is_explained or name == _AT_MOST.strip():
+            console.print(f"{name}: {_BASES[name]}", markup=False)
+    if is_explained and any(entry.with_settings is not None for entry in report.what_if):
         console.print("Certain:")
         for text in report.certain:
             console.print(f"  {text}", markup=False)
         console.print("This difference is conditional on the assumptions above, and on these:")
         for text in report.conditions:
             console.print(f"  {text}", markup=False)
+
+
+def verdict_of(report: "ReplayReport") -> str:
+    """Say in one line which settings win over the trace as it is, and over how many rebalances.
+
+    Counted are groups that were computed with all settings; figures are sums over them.
+    """
+    from coordinator_sim.replay.totals import total_of
+    from coordinator_sim_reports.winners import Choice, verdict
+
+    groups: dict[tuple[str | None, str], list[WhatIf]] = {}
+    for entry in report.what_if:
+        groups.setdefault((entry.source_ref, entry.group_id), []).append(entry)
+    whole = [own for own in groups.values() if all(each.with_settings for each in own)]
+    left = len(groups) - len(whole)
+    if not whole:
+        return f"Not computed for {counted(left, 'group')}: the reasons are above."
+    columns = zip(*whole, strict=True)
+    changed = [[each.with_settings for each in own if each.with_settings] for own in columns]
+    runs = [[own[0].as_is for own in whole if own[0].as_is], *changed]
+    figures = _figures([run for own in runs for run in own])
+    totals = [total_of(own) for own in runs]
+    choices = [
+        Choice(name=name, values={each.column: (_value(total, each.column),) for each in figures})
+        for name, total in zip(("the recorded run", *map(label, report.grid)), totals, strict=True)
+    ]
+    rests = len(report.conditions) + sum(len({*group.assumed}) for group in report.groups)
+    held = (
+        f"Over {counted(totals[0].rebalances, 'recorded rebalance')} of "
+        f"{whole[0][0].group_id if len(whole) == 1 else counted(len(whole), 'group')}"
+        + (f"; {counted(left, 'group')} not computed" if left else "")
+        + f"; it rests on {counted(rests, 'assumption')}: --explain."
+    )
+    answer = verdict(choices, figures, where="this history", proof=held)
+    return answer if answer.endswith(held) else f"{answer} {held}"
+
+
+def _value(total: "RunFigures", column: str) -> int:
+    told: int = getattr(total.sharing if column in _OF_SHARING else total, column)
+    return told
+
+
+def _figures(runs: "Sequence[RunFigures]") -> "tuple[Figure, ...]":
+    """Return the figures that all runs have, and that mean the same in all of them."""
+    from coordinator_sim_reports.winners import Figure
+
+    did = {
+        "unowned_ms": "left work unowned for {}",
+        "stopped_ms": "stopped everybody for {}",
+        "rebalancing_ms": "spent {} in rebalances",
+        "unnoticed_ms": "counted on dead members for {}",
+        "away_ms": "left what returning members own alone for {}",
+    }
+    is_shared = all(run.sharing is not None for run in runs)
+    left_out = {"away_ms"} if is_shared else {*_OF_SHARING}
+    if any(run.is_epochs for run in runs):
+        left_out.add("rebalancing_ms")
+    mark = _AT_MOST if any(run.is_bound for run in runs) else ""
+
+    def at_most(value: float) -> str:
+        return mark + seconds(value)
+
+    return tuple(
+        Figure(
+            column=column,
+            did=words,
+            at_none="stopped nobody" if column == "stopped_ms" else "",
+            form=at_most if column in _OF_SHARING else seconds,
+        )
+        for column, words in did.items()
+        if column not in left_out
+    )
 
 
 def print_differences(console: "PrintableConsole", report: "ReplayReport") -> list[str]:
@@ -210,7 +295,7 @@ def label(given: dict[str, int | str]) -> str:
     return " ".join(f"{name}={value}" for name, value in given.items())
 
 
-def seconds(duration_ms: int) -> str:
+def seconds(duration_ms: float) -> str:
     """A duration for people."""
     return f"{duration_ms / 1000:.3f} s"
 

@@ -171,6 +171,17 @@ const makeZoomable = (box) => {
   });
 };
 
+// A table that is wider than the page says so, and keys scroll it.
+const noteScroll = (box) => {
+  const note = made("p", { className: "scroll-note", textContent: "wider than the page: scroll sideways \u2192", hidden: true });
+  box.before(note);
+  new ResizeObserver(() => {
+    note.hidden = box.scrollWidth <= box.clientWidth + 1;
+    if (note.hidden) box.removeAttribute("tabindex");
+    else box.tabIndex = 0;
+  }).observe(box);
+};
+
 const openTarget = () => {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
@@ -180,5 +191,6 @@ const openTarget = () => {
 document.querySelectorAll("table.sortable").forEach(makeSortable);
 document.querySelectorAll("table.filterable").forEach(makeFilterable);
 document.querySelectorAll(".zoom-box").forEach(makeZoomable);
+document.querySelectorAll(".scroll").forEach(noteScroll);
 window.addEventListener("hashchange", openTarget);
 if (location.hash) openTarget();

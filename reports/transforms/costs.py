@@ -122,7 +122,7 @@ def choice_costs(costs: "DataFrame") -> "DataFrame":
     Input: costs of runs.
     Output: key (question, choice): `scenarios`, and `COSTS` summed over the scenarios of one
     seed: the median over the seeds, with `*_low` and `*_high`; `LAG_COSTS` likewise where the
-    runs have them; `max_lag`, the worst of all.
+    runs have them; `max_lag`, the worst of all; `worlds`, `COSTS` by `seed`.
     """
     return _over_seeds(questions(costs), (QUESTION, CHOICE))
 
@@ -150,6 +150,7 @@ def _over_seeds(asked: "DataFrame", key: tuple[str, ...]) -> "DataFrame":
         *(F.min(name).alias(f"{name}_low") for name in costs),
         *(F.max(name).alias(f"{name}_high") for name in costs),
         F.max("max_lag").alias("max_lag"),
+        F.array_sort(F.collect_list(F.struct("seed", *COSTS))).alias("worlds"),
     )
 
 

@@ -260,9 +260,9 @@ def churn_comparison(groups: "DataFrame") -> "DataFrame":
 
     Input: group summaries.
     Output: key (protocol_type, scenario, assignor): `runs`, `groups`; counts and times as the
-    mean over runs and, for `SPREAD`, as `*_median`, `*_low` and `*_high` over runs; ratios over
-    the sums of all runs, imbalance as the mean over groups; null where no group knows, or one
-    lacks some assignments; qualities are the weakest of the groups'.
+    mean over runs and, for `SPREAD`, as `*_median`, `*_low` and `*_high` over runs, and by `seed`
+    in `worlds`; ratios over the sums of all runs, imbalance as the mean over groups; null where
+    no group knows, or one lacks some assignments; qualities are the weakest of the groups'.
     """
     is_whole = F.bool_and(F.col(MISSING).isNull())
 
@@ -276,7 +276,7 @@ def churn_comparison(groups: "DataFrame") -> "DataFrame":
         "ownership_quality",
         "stopped_quality",
     )
-    run_sums = groups.groupBy(*COMPARISON_KEY, C.TRACE_ID).agg(
+    run_sums = groups.groupBy(*COMPARISON_KEY, C.TRACE_ID, "seed").agg(
         *(known(name) for name in (*SPREAD, "open_rebalances", "ideal_kept"))
     )
     spreads = run_sums.groupBy(*COMPARISON_KEY).agg(
@@ -285,6 +285,7 @@ def churn_comparison(groups: "DataFrame") -> "DataFrame":
         *(F.median(name).alias(f"{name}_median") for name in SPREAD),
         *(F.min(name).alias(f"{name}_low") for name in SPREAD),
         *(F.max(name).alias(f"{name}_high") for name in SPREAD),
+        F.array_sort(F.collect_list(F.struct("seed", *SPREAD))).alias("worlds"),
     )
     possible = F.col("resource_count") * F.col("observed_s")
     rows = groups.groupBy(*COMPARISON_KEY).agg(

@@ -52,7 +52,8 @@ def choice_cost(place: int, **columns: Any) -> dict[str, Any]:  # noqa: ANN401 -
             f"{name}_low": number * place,
             f"{name}_high": number * (place + 2),
         }
-    return told | {"max_lag": 10} | columns
+    worlds = [{"seed": seed} | {name: told[name] + seed for name in COSTS} for seed in range(3)]
+    return told | {"max_lag": 10, "worlds": worlds} | columns
 
 
 def sweep_page() -> str:

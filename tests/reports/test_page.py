@@ -3,15 +3,19 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
+from coordinator_sim.replay.findings import MEMBER_SECONDS
+from coordinator_sim_reports.comparison import answers_of
 from coordinator_sim_reports.page_options import PageLimits, PageOptions
 from coordinator_sim_reports.page_rows import ReportRows
 from coordinator_sim_reports.render import render_page
+from coordinator_sim_reports.transforms.summary import SPREAD
 from coordinator_sim_reports.workers.share_batches import SHARE_SCHEMA
 from tests.reports.browsing import SCREENS, Shown, browsing, levels_of
 
@@ -270,6 +274,58 @@ def test_findings_come_first_and_say_what_to_change() -> None:
     assert f"<code>{command}</code> computes it" in page
     assert '<code title="/var/log/server.log:1200">server.log:1200</code>' in page
     assert 'href="#g1">group-01 &lt;app&gt;</a>' in page
+
+
+def compared(assignor: str, moved: tuple[int, ...]) -> dict[str, Any]:
+    """A row of the comparison: what an assignor moved in each drawn world, and nothing else."""
+    worlds = [
+        {"seed": seed} | dict.fromkeys(SPREAD, 0) | {"moved": each}
+        for seed, each in enumerate(moved)
+    ]
+    spreads = {
+        f"{name}_{part}": of([world[name] for world in worlds])
+        for name in SPREAD
+        for part, of in (("median", median), ("low", min), ("high", max))
+    }
+    qualities = ("timing_quality", "assignment_quality", "ownership_quality", "stopped_quality")
+    return {
+        **dict.fromkeys(SPREAD, 0),
+        **spreads,
+        **dict.fromkeys(qualities, "exact"),
+        **dict.fromkeys(("stickiness", "spread", "cv", "availability"), 1.0),
+        "protocol_type": "consumer",
+        "scenario": "deploy",
+        "assignor": assignor,
+        "runs": len(moved),
+        "moved": fmean(moved),
+        "worlds": worlds,
+    }
+
+
+def test_a_page_that_compares_begins_with_the_winner_and_ends_with_findings() -> None:
+    """Findings stand apart for each run: what one assignor cost is no fault of another's."""
+    runs = [RUN, {**RUN, "trace_id": "u" * 32, "path": "traces/west", "cluster_id": "west"}]
+    findings = [
+        finding(1, cost_s=30.0),
+        finding(2, trace_id=runs[1]["trace_id"], cost_s=99.0),
+        finding(3, cost_s=20.0, cost_unit=MEMBER_SECONDS),
+    ]
+    comparison = [compared("range", (9, 30, 12)), compared("sticky", (3, 4, 11))]
+    rows = rows_of(2, findings=findings, comparison=comparison, told=runs, runs=runs)
+    page = render_page(rows)
+    (answer,) = answers_of(comparison)
+    assert answer.startswith("deploy: sticky moved 4 partitions (range 12)")
+    assert "12 (9-30)" in page, "the table has the medians of the sentence"
+    order = [
+        page.index(mark)
+        for mark in (answer, 'id="churn"', "12 (9-30)", 'id="groups"', 'id="findings"')
+    ]
+    assert order == sorted(order)
+    costs = re.findall(r"<dt>cost</dt><dd>.*?(\d+\.0) ", page)
+    assert costs == ["20.0", "30.0", "99.0"], "of each run; time that stood still first"
+
+    chart = page[page.index("<h4>Moves</h4>") : page.index("<h4>Interruptions</h4>")]
+    assert ">12</text>" in chart, "a bar is the median, too"
 
 
 def test_from_the_sixth_finding_on_they_are_folded() -> None:

@@ -12,6 +12,7 @@ pytest.importorskip("jinja2", reason="pages need it")
 from coordinator_sim.cli.rehearse import read_told, wishes_of
 from coordinator_sim.replay.run import replay_run
 from coordinator_sim.replay.settings import parse_grid
+from coordinator_sim.replay.upgrade_hurdles import Hurdle, Kind
 from coordinator_sim.runs.deploy_costs import deploy_costs
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.sim.runner import run_scenario
@@ -207,13 +208,26 @@ def test_days_are_told_of_a_long_recording(simulated: Path, tmp_path: Path) -> N
         balance=rehearsal_figures.balance_of(rows),
     )
     sentences = verdict(told)
-    assert "so the upgrade has paid for itself after 4 of them" in sentences[1]
-    assert "One world tells nothing of the spread" in sentences[1]
+    assert sentences[0].startswith(
+        "Upgrade: each deploy afterwards saves 3 partition-seconds without an owner, so the "
+        "upgrade has paid for itself after 4 of them."
+    )
+    assert "One world tells nothing of the spread" in sentences[0]
     assert sentences[2] == "The way back leaves 99."
     assert sentences[-1] == (
         "4 deploys in 2.0 days: +6 partition-seconds saved a day, "
         "so that it has paid after 2.0 days."
     )
+
+    dearer = (*rows[:2], row(Deploy.AFTERWARDS, 103.0))
+    lost = replace(told, balance=rehearsal_figures.balance_of(dearer))
+    assert verdict(lost)[0].startswith("No gain: in time without an owner no deploy gets cheaper")
+
+    what = "The brokers are 3.9: the consumer protocol came with 4.0."
+    blocked = replace(told.group, hurdles=(Hurdle(kind=Kind.BLOCKS, what=what, fix="Upgrade."),))
+    first, second, *_ = verdict(replace(told, group=blocked))
+    assert first == "Blocked, because the brokers are 3.9: the consumer protocol came with 4.0."
+    assert second == sentences[0]
 
 
 def test_one_world_is_simulated_however_short_the_time(simulated: Path, tmp_path: Path) -> None:
@@ -239,7 +253,7 @@ def test_the_example_from_its_log_to_the_page(logged: Path, tmp_path: Path) -> N
     assert billing["group"]["plan"]["group"]["assignors"] == ["cooperative-sticky"], "follow-ups"
     assert all(each["history"]["rows"] for each in told["groups"])
     assert "uniform, a session of 6 s" in [each["name"] for each in orders["history"]["rows"]]
-    assert orders["verdict"][0].startswith("The deploy that upgrades leaves ")
+    assert orders["verdict"][0].startswith("No gain: ")
     page = (out / "rehearsal.html").read_text("utf-8")
     assert "http" not in page.replace("http://www.w3.org", "")
     assert page.count("<h2 id=") == 2

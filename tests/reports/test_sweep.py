@@ -16,7 +16,7 @@ from coordinator_sim.errors import ConfigError, ScenarioError
 from coordinator_sim.sim.scenario import Choices, ConsumerGroupSpec
 from coordinator_sim.sim.scenario.variants import realised
 from coordinator_sim_reports.sweep import simulate_all
-from coordinator_sim_reports.sweep_page import MEASURES, Scope, in_short, render_sweep
+from coordinator_sim_reports.sweep_page import MEASURES, Scope, answers_of, render_sweep
 from coordinator_sim_reports.trials import COMPARED, Asked, Trial, left_out, trials
 from coordinator_sim_scenarios.catalog import all_scenarios
 
@@ -99,7 +99,9 @@ def test_a_crash_costs_what_its_story_says(tmp_path: Path, spark: "SparkSession"
     assert values == [lags["rolling-bounce-sticky-static-0"]["member_hours"]] != [0]
 
     page = (out / "sweep.html").read_text()
-    assert "incremental instead of eager" in page
+    assert "Connect: Trade-off: " in page
+    for row in rows.values():
+        assert [world["moved"] for world in row["worlds"]] == [row["moved"]]
     assert page.index(consumers["sentences"][0]) < page.index("Trade-offs")
     assert not re.search(r"https?:", page)
     names = {path.name for path in (out / "tables").iterdir()}
@@ -139,22 +141,25 @@ def test_the_page_of_a_sweep_that_was_short_of_time_says_so() -> None:
     assert "1 drawn world each of 3 asked for (the time given was over)" in page
 
 
-def test_the_line_on_top_says_what_the_newest_choice_changes() -> None:
-    """In percent of the oldest; nothing is divided by zero."""
+def test_the_page_begins_with_the_winner_of_each_question() -> None:
+    """Then comes the table that the terminal prints; trade-offs of all candidates come later."""
     rows = [
-        costs_row("eager", interrupted=(9, 10, 12)),
-        costs_row("sessioned", interrupted=(4, 4, 4), unowned_s=(2.5, 3, 200)),
+        costs_row("eager", moved=(9, 10, 12)),
+        costs_row("sessioned", moved=(4, 4, 4), unowned_s=(2.5, 3, 200)),
     ]
 
-    assert in_short(rows) == (
-        "incremental instead of eager: \N{MINUS SIGN}60 % interrupted, no moved, some unowned, "
-        "no stopped, no duplicates, no run twice"
+    (answer,) = answers_of(rows)
+    assert answer == (
+        "Connect: Trade-off: incremental moved 4 tasks (eager 10), stopped nobody and processed no "
+        "record again, but left tasks unowned for 3.00 s (eager 0 s). Differences hold in each of "
+        "the 3 drawn worlds; figures are their medians."
     )
     unasked = {"slow-leader": "its story hangs on single responses"}
     scope = Scope(runs=2, seeds=1, left_out=unasked)
     page = render_sweep(scope, choices=rows, by_scenario=[], candidates=[])
     assert "Connect: eager or incremental cooperative" in page
     assert "10 (9-12)" in page
+    assert page.index(answer.partition(": ")[2]) < page.index("10 (9-12)")
     assert "3.00 (2.50-200)" in page
     assert "its story hangs on single responses" in page
 
@@ -167,8 +172,25 @@ def test_a_question_with_one_answer_is_not_asked() -> None:
     ]
     scope = Scope(runs=2, seeds=1, left_out={})
     page = render_sweep(scope, choices=rows, by_scenario=[], candidates=[])
-    assert "sticky instead of range" in page
-    assert "instead of dynamic" not in page
+    assert "No difference in these 3 worlds between range and sticky" in page
+    assert answers_of(rows[2:]) == []
+
+
+def test_each_processing_time_has_a_winner_of_its_own() -> None:
+    """Figures of different paces are not compared."""
+    rows = [
+        costs_row(choice, unowned_s=each) | {"question": "processing"}
+        for choice, each in (
+            ("50 ms, range", (1, 2, 3)),
+            ("50 ms, sticky", (4, 5, 6)),
+            ("5000 ms, range", (9, 9, 9)),
+            ("5000 ms, sticky", (7, 7, 8)),
+        )
+    ]
+
+    fast, slow = answers_of(rows)
+    assert fast.startswith("50 ms: range left partitions unowned for 2.00 s (sticky 5.00 s)")
+    assert slow.startswith("5000 ms: sticky left partitions unowned for 7.00 s (range 9.00 s)")
 
 
 def costs_row(choice: str, **spreads: tuple[float, float, float]) -> dict[str, Any]:
@@ -178,6 +200,11 @@ def costs_row(choice: str, **spreads: tuple[float, float, float]) -> dict[str, A
         low, median, high = spreads.get(measure.column, (0, 0, 0))
         row |= {f"{measure.column}_low": low, f"{measure.column}_high": high}
         row[measure.column] = median
+    row["worlds"] = [
+        {"seed": seed}
+        | {each.column: spreads.get(each.column, (0, 0, 0))[seed] for each in MEASURES}
+        for seed in range(3)
+    ]
     return row
 
 

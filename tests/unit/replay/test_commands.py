@@ -43,11 +43,30 @@ def test_replay_prints_the_fidelity_table(trace: Path) -> None:
     assert "Assumed, because the source does not tell:" in done.stdout
 
 
-def test_replay_with_settings_says_what_the_difference_rests_on(trace: Path) -> None:
-    """A what-if is conditional, and the conditions are beside it."""
-    done = CliRunner().invoke(app, ["replay", str(trace), "--set", "session.timeout.ms=60000"])
+def test_replay_with_settings_ends_with_a_verdict(trace: Path) -> None:
+    """It names the rebalances that it holds for; what it assumes is counted, and told on demand."""
+    words = ["replay", str(trace), "--set", "session.timeout.ms=60000"]
+    done = CliRunner().invoke(app, words)
     assert "Replayed as it is -> replayed with session.timeout.ms=60000" in done.stdout
-    assert "This difference is conditional on the assumptions above" in done.stdout
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("the recorded run ")
+    assert last.endswith(
+        "Over 24 recorded rebalances of 2 groups; it rests on 14 assumptions: --explain."
+    )
+    assert "This difference is conditional" not in done.stdout
+
+    explained = CliRunner().invoke(app, [*words, "--explain"]).stdout
+    assert "Assumed, because the source does not tell:" in explained
+    assert "This difference is conditional on the assumptions above" in explained
+    assert explained.splitlines()[-1] == last
+    assert json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)["verdict"] == last
+
+
+def test_replay_with_settings_that_change_nothing_says_so(trace: Path) -> None:
+    """No row of equal figures, and no winner."""
+    done = CliRunner().invoke(app, ["replay", str(trace), "--set", "group.max.size=1000"])
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("No difference in this history between the recorded run and group.max")
 
 
 def test_replay_writes_a_trace_that_can_be_read(trace: Path, tmp_path: Path) -> None:
