@@ -16,7 +16,7 @@ from coordinator_sim.trace.batches import Names
 BROKER = "kafka.coordinator.group.GroupCoordinator"
 KINDS = {
     "parsed": f"INFO [GroupCoordinator 1]: Stabilized group shop generation {{0}} ({BROKER})",
-    "known": "INFO [Consumer clientId=c, groupId=shop] Resetting the last seen epoch of orders-0 to 0 "
+    "known": "INFO [Consumer clientId=c, groupId=shop] Cluster ID: Xk2-fLZQTJm4sZJ1QpVx2w "
     "(org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)",
     "unparsed": f"INFO [GroupCoordinator 1]: Something else of group shop {{0}} ({BROKER})",
     "other": "INFO Created log for partition orders-{0} (kafka.log.LogManager)",
