@@ -36,7 +36,17 @@ class TimeAxis:
     @property
     def title(self) -> str:
         """What the numbers at its ticks mean."""
-        return "time (UTC)" if self.is_calendar else "seconds since the start of the run"
+        if not self.is_calendar:
+            return "seconds since the start of the run"
+        if not self._has_clock:
+            return "time (UTC)"
+        days = (f"{_EPOCH + timedelta(seconds=at):%Y-%m-%d}" for at in (self.from_s, self.to_s))
+        return f"time (UTC), {' to '.join(dict.fromkeys(days))}"
+
+    @property
+    def _has_clock(self) -> bool:
+        """Whether its ticks are times of day."""
+        return self.is_calendar and self.to_s - self.from_s <= _CLOCK_UP_TO_S
 
     def percent(self, seconds: float) -> float:
         """Return the place of an instant, in percent of the width, within 0 and 100."""
@@ -54,7 +64,7 @@ class TimeAxis:
         step = next((step for step in _TIME_STEPS if span_s / step <= TICKS), span_s / TICKS)
         first, last = ceil(self.from_s / step), floor(self.to_s / step)
         instants = [number * step for number in range(first, last + 1)]
-        form = "%H:%M:%S" if span_s <= _CLOCK_UP_TO_S else "%Y-%m-%d"
+        form = "%H:%M:%S" if self._has_clock else "%Y-%m-%d"
         return [(self.percent(at), f"{_EPOCH + timedelta(seconds=at):{form}}") for at in instants]
 
 

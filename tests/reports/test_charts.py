@@ -69,6 +69,16 @@ def test_ticks_lie_on_the_axis_and_are_few(start: float, span: float, is_calenda
     assert len(ticks) <= 9
 
 
+def test_ticks_with_times_of_day_have_their_days_below_them() -> None:
+    """One day, or the two that an axis begins and ends on; longer ones have dates at the ticks."""
+    noon = 1_795_262_400.0
+    hours = {2: "2026-11-21", 20: "2026-11-21 to 2026-11-22"}
+    for length, days in hours.items():
+        axis = TimeAxis(noon, noon + length * 3_600, is_calendar=True)
+        assert axis.title == f"time (UTC), {days}"
+    assert TimeAxis(noon, noon + 3 * 86_400, is_calendar=True).title == "time (UTC)"
+
+
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(1, 20))
 def test_round_values_stay_between_their_ends(low: float, span: float, count: int) -> None:
     """None lies outside by more than rounding, and there are no more than about so many."""

@@ -140,7 +140,7 @@ def test_a_log_alone_is_drawn_by_the_calendar() -> None:
     assert (begin, end) == (WALL_US / S + 30, WALL_US / S + 50)
     chart = timeline_chart([block])
     assert "18:28:00" in chart
-    assert "time (UTC)" in chart
+    assert "time (UTC), 2026-11-21" in chart
 
 
 def test_names_that_look_like_tags_are_escaped() -> None:
