@@ -1,20 +1,24 @@
 """The report job: traces in, Parquet tables and one HTML page out."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.runs.run_directory import RunDirectory
+from coordinator_sim.trace.schema import RunManifest
+from coordinator_sim.trace.window import ALWAYS, Window
 from coordinator_sim_reports import session
 from coordinator_sim_reports.failures import LOST_WORKERS, has_lost_workers
 from coordinator_sim_reports.hadoop_files import check_folder, is_uri, location
 from coordinator_sim_reports.page_options import PageOptions
+from coordinator_sim_reports.run_labels import format_date
 from coordinator_sim_reports.sources import events_of, open_traces, read_traces
 
 if TYPE_CHECKING:
@@ -59,6 +63,7 @@ def build_report(
     *,
     master: str = session.DEFAULT_MASTER,
     page: PageOptions = PageOptions(),  # noqa: B008 - frozen
+    window_of: Callable[[RunManifest], Window] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> ReportSummary:
     """Compute the report of one or many traces.
@@ -69,6 +74,7 @@ def build_report(
         master: Spark master URL.
         page: Heading of the page, largest parts of long tables in it and in the summary, and
             whether the runs are set beside each other.
+        window_of: Gives the time of a trace that the report is of; None for all of it.
         progress: Called with the present step.
 
     Raises:
@@ -80,12 +86,18 @@ def build_report(
     from coordinator_sim_reports.page_rows import page_rows
     from coordinator_sim_reports.render import render_page
     from coordinator_sim_reports.tables import TableStore, derive_tables
+    from coordinator_sim_reports.transforms.windows import Windows
 
     tell = progress or _silent
     with _damage_named(), _opened(traces, out, master) as (spark, runs, folder):
         tables_path = folder / TABLES_DIR
         store = TableStore(spark, tables_path.absolute(), lambda name: tell(f"computed {name}"))
-        tables = derive_tables(read_traces(spark, runs), store)
+        shown = {} if window_of is None else {run: window_of(run.info) for run in runs}
+        windows = None
+        if any(window != ALWAYS for window in shown.values()):
+            windows = Windows(spark, {run.info.trace_id: each for run, each in shown.items()})
+            page = replace(page, shown=_times_of(shown))
+        tables = derive_tables(read_traces(spark, runs), store, windows)
         rows = page_rows(spark, tables, page, [run.info.trace_id for run in runs])
         file = folder / PAGE_NAME
         file.write_text(render_page(rows), encoding="utf-8")
@@ -145,6 +157,16 @@ def _damage_named() -> Iterator[None]:
         if found is None:
             raise
         raise DataError(f"{unquote(found[1])} cannot be read: it is damaged") from error
+
+
+def _times_of(shown: Mapping[RunDirectory, Window]) -> tuple[str, ...]:
+    """Return the times that traces are shown of, in words, each once."""
+    spans = [
+        (window.nearest_us(run.info.first_ts_us or 0), window.nearest_us(run.info.last_ts_us or 0))
+        for run, window in shown.items()
+    ]
+    words = (" to ".join(f"{format_date(at_us)} UTC" for at_us in span) for span in spans)
+    return tuple(dict.fromkeys(words))
 
 
 def _silent(what: str) -> None:

@@ -53,8 +53,12 @@ class PageOptions(Struct, frozen=True, kw_only=True):
         limits: Largest parts of long tables.
         is_compared: Whether the runs are set beside each other, so that times count from the start
             of each; so it is wherever some run is simulated, which has no calendar.
+        shown: The parts of the traces' times that the page is of; empty for all.
+        words: Options of commands that choose them.
     """
 
     title: str = DEFAULT_TITLE
     limits: PageLimits = PageLimits()
     is_compared: bool = False
+    shown: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()

@@ -150,6 +150,7 @@ def finding_rows(
     findings: Sequence[Row],
     labels: Mapping[str, RunLabel],
     anchors: Mapping[tuple[str, ...], str],
+    words: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
     """Return the findings as the page shows them, in the order given.
 
@@ -157,10 +158,12 @@ def finding_rows(
         findings: Rows of the table `findings`.
         labels: Labels of the runs by trace id.
         anchors: Anchor of each group's section, by its key.
+        words: Options of commands that choose the time that the page is of.
 
     Returns:
         Rows with `title` (the kind in words), `what`, `change`, `assumes`, `group_id`, `run_name`,
-        `anchor` of the group's section (empty for none), `rebalances`, `cost`, `saves` (null where
+        `anchor` of the group's section (empty for none), `rebalances`, `times` (first and last
+        occurrence; empty where it is not told), `cost`, `saves` (null where
         it is not computed), `command` (the one that computes it; null where there is none),
         `why_not`, `basis`, `confidence` and `lines`.
     """
@@ -176,10 +179,11 @@ def finding_rows(
             "run_name": labels[row["trace_id"]].name,
             "anchor": anchors.get(group_key(row), ""),
             "rebalances": format_count(row["rebalances"]),
+            "times": _times(row, labels[row["trace_id"]]),
             "cost": f"{format_seconds(row['cost_s'])} {row['cost_unit']}",
             "cost_s": row["cost_s"],
             "saves": _saves(row),
-            "command": _command(row, labels[row["trace_id"]]),
+            "command": _command(row, labels[row["trace_id"]], words),
             "why_not": _NO_SETTING,
             "basis": row["basis"],
             "confidence": format_share(row["confidence"]),
@@ -187,6 +191,14 @@ def finding_rows(
         }
         for number, row in enumerate(findings, 1)
     ]
+
+
+def _times(row: Row, label: RunLabel) -> str:
+    """Return when a finding happened, first and last; empty where the trace does not tell."""
+    if row["first_us"] is None:
+        return ""
+    first, last = label.when(row["first_us"]), label.when(row["last_us"])
+    return first if first == last else f"{first} to {last}"
 
 
 def finding_groups(
@@ -209,7 +221,7 @@ def finding_groups(
             -row["cost_s"],
         ),
     )
-    told = finding_rows(ranked, labels, anchors)
+    told = finding_rows(ranked, labels, anchors, rows.options.words)
     return [(name, list(own)) for name, own in groupby(told, key=lambda row: row["run_name"])]
 
 
@@ -221,12 +233,12 @@ def _saves(row: Row) -> str | None:
     return f"{format_seconds(row['saves_s'])} of {format_seconds(row['cost_s'])}{other}"
 
 
-def _command(row: Row, label: RunLabel) -> str | None:
+def _command(row: Row, label: RunLabel, words: Sequence[str]) -> str | None:
     """Return the command that computes what a change would save; null where it is known."""
     if row["saves_s"] is not None or row["setting"] is None:
         return None
     parts = ["coordinator-sim", "replay", label.path]
-    return shlex.join([*parts, "--group", row["group_id"], "--set", row["setting"]])
+    return shlex.join([*parts, "--group", row["group_id"], *words, "--set", row["setting"]])
 
 
 def fault_rows(
@@ -505,11 +517,12 @@ def render_page(rows: ReportRows) -> str:
     template = page_environment().get_template("report.html.j2")
     return template.render(
         title=rows.options.title,
+        shown=rows.options.shown,
         version=__version__,
         answers=answers_of(rows.comparison),
         churn_columns=CHURN.values(),
         churn_cells=churn_cells,
-        findings=finding_rows(rows.findings, labels, anchors),
+        findings=finding_rows(rows.findings, labels, anchors, rows.options.words),
         finding_groups=finding_groups(rows, labels, anchors),
         headline=_headline(rows),
         costs=cost_tables(rows.costs, rows.storms, labels, anchors),

@@ -8,6 +8,7 @@ Planning such a table, only to find that it is empty, takes as long as a small j
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,7 @@ from coordinator_sim_reports.transforms import (
 from coordinator_sim_reports.transforms import rebalances as rebalancing
 from coordinator_sim_reports.transforms.sessions import member_sessions
 from coordinator_sim_reports.transforms.waits import waits
+from coordinator_sim_reports.transforms.windows import Windows
 from coordinator_sim_reports.workers.share_batches import SHARE_SCHEMA
 
 if TYPE_CHECKING:
@@ -128,93 +130,209 @@ class TableStore:
         """Return a table of `COLUMNS` without rows."""
         return nothing(self._spark, name)
 
+    def passing(self) -> "TableStore":
+        """Return a store that writes nothing, for tables of which a part is kept."""
+        return _PassingStore(self._spark, self._directory, self._progress)
+
 
 def kinds_of(events: "DataFrame") -> frozenset[str]:
     """Return the kinds of events of a trace: what it can tell of."""
     return frozenset(row[C.EVENT] for row in events.select(C.EVENT).distinct().collect())
 
 
-def derive_tables(frames: TraceFrames, store: TableStore) -> dict[str, "DataFrame"]:
+class _PassingStore(TableStore):
+    """Holds tables for the time of the job; none is written."""
+
+    def keep(self, name: str, table: "DataFrame") -> "DataFrame":
+        """Return the table, which is computed once."""
+        del name
+        return table.persist(StorageLevel.DISK_ONLY)
+
+    def write(self, name: str, table: "DataFrame") -> "DataFrame":
+        """Return the table."""
+        del name
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Traces, and what they can tell of.
+
+    Args:
+        frames: Their tables.
+        events: Events of groups.
+        kinds: Kinds of their events.
+        has_assignments: Whether they have assignments.
+    """
+
+    frames: TraceFrames
+    events: "DataFrame"
+    kinds: frozenset[str]
+    has_assignments: bool
+
+    @property
+    def has_owners(self) -> bool:
+        """Whether it is known who owned what."""
+        return self.has_assignments or not self.kinds.isdisjoint(working.CHANGES)
+
+    @property
+    def has_records(self) -> bool:
+        """Whether they tell of processed records."""
+        return work.PROCESSED in self.kinds
+
+
+def derive_tables(
+    frames: TraceFrames, store: TableStore, windows: Windows | None = None
+) -> dict[str, "DataFrame"]:
     """Compute every derived table by its name, kept by the store.
 
     What a trace has no events for is not computed: a broker's log knows no owners and no records.
+
+    Args:
+        frames: The traces.
+        store: Keeps the tables.
+        windows: The time that the tables are of; what was before it is read all the same. None for
+            the whole traces.
     """
-    runs = store.write("runs", frames.runs)
     kinds = kinds_of(frames.events)
     events = rebalancing.group_events(frames.events, kinds)
     if rebalancing.repeats_events(kinds):
         events = events.persist(StorageLevel.DISK_ONLY)
+    traces = Traces(frames, events, kinds, not has_no_rows(frames.generations))
+    runs = store.write("runs", frames.runs)
+    of_whole = store if windows is None else store.passing()
+    whole = _of_time(traces, of_whole, runs)
+    derived = _derived(traces, whole, store, runs)
+    groups = of_whole.keep("groups", summary.group_summary(derived))
+    whole["rebalance_costs"] = of_whole.keep(
+        "rebalance_costs",
+        rebalance_costs.rebalance_costs(_charged(traces, derived, groups, store.nothing("paused"))),
+    )
+    shown, shown_runs, worked = whole, runs, frames.events
+    if windows is not None:
+        shown = {
+            name: store.write(name, table) if has_no_rows(table) else store.keep(name, table)
+            for name, table in windows.shown(whole).items()
+        }
+        shown_runs = windows.runs(runs)
+        derived = _derived(traces, shown, store, shown_runs)
+        groups = store.keep("groups", summary.group_summary(derived))
+        worked = windows.events(frames.events)
+    found = findings.findings(whole["rebalances"], whole["rebalance_costs"], windows)
+    return {
+        "runs": shown_runs,
+        "source_files": store.write("source_files", frames.files),
+        "clock_skews": store.write("clock_skews", frames.skews),
+        **shown,
+        "costs": store.keep("costs", rebalance_costs.costs(shown["rebalance_costs"])),
+        "storms": store.keep("storms", rebalance_costs.storms(shown["rebalance_costs"])),
+        "findings": store.keep("findings", found),
+        "window_effects": _effects(traces, store, shown["fault_windows"], derived),
+        "groups": groups,
+        "comparison": store.keep("comparison", summary.churn_comparison(groups)),
+        "work": store.keep_if(traces.has_records, "work", lambda: work.work(worked)),
+        "share_records": store.keep_if(
+            work.DELIVERED in kinds, "share_records", lambda: work.share_records(worked)
+        ),
+        "durations": store.keep("durations", summary.durations(shown["rebalances"])),
+        "reasons": store.keep("reasons", summary.reasons(shown["rebalances"])),
+        "data_quality": _quality(traces, store, whole, runs),
+    }
+
+
+def _charged(
+    traces: Traces, derived: summary.Derived, groups: "DataFrame", paused: "DataFrame"
+) -> rebalance_costs.Charged:
+    """Put together what costs are made of; `paused` is the table without rows."""
+    if traces.has_owners:
+        marks = working.pausing_marks(traces.events, traces.kinds)
+        paused = availability.paused(derived.ownership, marks, derived.rebalances, derived.runs)
+    return rebalance_costs.Charged(
+        *(derived, paused, groups, traces.events),
+        has_charges=traces.has_owners or traces.has_records,
+        has_records=traces.has_records,
+    )
+
+
+def _effects(
+    traces: Traces, store: TableStore, faults: "DataFrame", derived: summary.Derived
+) -> "DataFrame":
+    """Compute what happened in fault windows."""
+    return store.keep_if(
+        "FAULT" in traces.kinds,
+        "window_effects",
+        lambda: fault_windows.window_effects(
+            faults, traces.events, derived.rebalances, derived.unowned, derived.runs
+        ),
+    )
+
+
+def _quality(
+    traces: Traces, store: TableStore, whole: dict[str, "DataFrame"], runs: "DataFrame"
+) -> "DataFrame":
+    """Compute what was read of the whole traces, and how far it can be trusted."""
+    held, events = whole["rebalances"], traces.frames.events
+    in_step = store.nothing("lockstep")
+    if "JOIN_REQ" in traces.kinds:
+        in_step = quality.lockstep(events, held)
+    rows = quality.data_quality(runs, events, held, whole["generations"], in_step)
+    return store.keep("data_quality", rows)
+
+
+def _of_time(traces: Traces, store: TableStore, runs: "DataFrame") -> dict[str, "DataFrame"]:
+    """Compute the tables whose rows have a time."""
+    events, kinds, has_owners = traces.events, traces.kinds, traces.has_owners
+    frames = traces.frames
     held = store.keep("rebalances", rebalancing.rebalances(events))
-    told = store.keep("generations", rebalancing.generations(events, held))
+    generations = store.keep("generations", rebalancing.generations(events, held))
     dense, resources = frames.generations, frames.resources
-    has_assignments = not has_no_rows(dense)
-    has_owners = has_assignments or not kinds.isdisjoint(working.CHANGES)
-    of_assignments = _of_assignments(frames, store, runs, has_assignments=has_assignments)
+    of_assignments = _of_assignments(frames, store, runs, has_assignments=traces.has_assignments)
     owned = store.keep_if(
         has_owners, "ownership", lambda: working.ownership_of(dense, resources, events, runs, kinds)
     )
     unowned = store.keep_if(has_owners, "unowned", lambda: availability.unowned(owned, held, runs))
     sessions = store.keep("member_sessions", member_sessions(events))
-    stopped = store.keep_if(
-        has_owners, "stopped", lambda: availability.stop_the_world(owned, held, runs)
-    )
-    derived = summary.Derived(
-        runs=runs,
-        rebalances=held,
-        generations=told,
-        moves=of_assignments["moves"],
-        imbalance=of_assignments["imbalance"],
-        unowned=unowned,
-        stopped=stopped,
-        double_owned=availability.double_ownership(owned)
-        if has_owners
-        else store.nothing("double_owned"),
-        observed=availability.observed(held, runs),
-        ownership=owned,
-        dense=dense,
-    )
-    groups = store.keep("groups", summary.group_summary(derived))
-    has_records = work.PROCESSED in kinds
-    paused = store.nothing("paused")
-    if has_owners:
-        marks = working.pausing_marks(events, kinds)
-        paused = availability.paused(owned, marks, held, runs)
-    charged = rebalance_costs.Charged(
-        *(derived, paused, groups, events),
-        has_charges=has_owners or has_records,
-        has_records=has_records,
-    )
-    has_requests = "JOIN_REQ" in kinds
     return {
-        "runs": runs,
         "rebalances": held,
-        "source_files": store.write("source_files", frames.files),
-        "clock_skews": store.write("clock_skews", frames.skews),
-        "generations": told,
+        "generations": generations,
         "member_sessions": sessions,
-        "waits": store.keep_if(has_requests, "waits", lambda: waits(events, held, sessions)),
+        "waits": store.keep_if("JOIN_REQ" in kinds, "waits", lambda: waits(events, held, sessions)),
         **of_assignments,
         "ownership": owned,
         "unowned": unowned,
-        "stopped": stopped,
-        **_costs(charged, store),
-        **_of_faults(frames, store, derived, events, has_faults="FAULT" in kinds),
-        "groups": groups,
-        "comparison": store.keep("comparison", summary.churn_comparison(groups)),
-        **_of_records(frames.events, store, kinds),
-        **_counted(frames, store, runs, held, told, has_requests=has_requests),
+        "stopped": store.keep_if(
+            has_owners, "stopped", lambda: availability.stop_the_world(owned, held, runs)
+        ),
+        "fault_windows": store.keep_if(
+            "FAULT" in kinds,
+            "fault_windows",
+            lambda: fault_windows.fault_windows(frames.events, runs),
+        ),
+        "lag": store.keep_if(traces.has_records, "lag", lambda: work.lag(frames.events)),
+        "convergence": store.keep("convergence", rebalancing.convergence(held)),
     }
 
 
-def _costs(charged: rebalance_costs.Charged, store: TableStore) -> dict[str, "DataFrame"]:
-    """Compute the costs of rebalances, their sums, and what costs most."""
-    each = store.keep("rebalance_costs", rebalance_costs.rebalance_costs(charged))
-    return {
-        "rebalance_costs": each,
-        "costs": store.keep("costs", rebalance_costs.costs(each)),
-        "storms": store.keep("storms", rebalance_costs.storms(each)),
-        "findings": store.keep("findings", findings.findings(charged.derived.rebalances, each)),
-    }
+def _derived(
+    traces: Traces, tables: dict[str, "DataFrame"], store: TableStore, runs: "DataFrame"
+) -> summary.Derived:
+    """Put together what a summary is made of."""
+    owned, held = tables["ownership"], tables["rebalances"]
+    return summary.Derived(
+        runs=runs,
+        rebalances=held,
+        generations=tables["generations"],
+        moves=tables["moves"],
+        imbalance=tables["imbalance"],
+        unowned=tables["unowned"],
+        stopped=tables["stopped"],
+        double_owned=availability.double_ownership(owned)
+        if traces.has_owners
+        else store.nothing("double_owned"),
+        observed=availability.observed(held, runs),
+        ownership=owned,
+        dense=traces.frames.generations,
+    )
 
 
 def _of_assignments(
@@ -228,59 +346,3 @@ def _of_assignments(
         "assignments": lambda: ownership.assignments(dense, resources),
     }
     return {name: store.keep_if(has_assignments, name, make) for name, make in makers.items()}
-
-
-def _of_faults(
-    frames: TraceFrames,
-    store: TableStore,
-    derived: summary.Derived,
-    events: "DataFrame",
-    *,
-    has_faults: bool,
-) -> dict[str, "DataFrame"]:
-    """Compute the fault windows, and what happened in them."""
-    runs, held, unowned = derived.runs, derived.rebalances, derived.unowned
-    windows = store.keep_if(
-        has_faults, "fault_windows", lambda: fault_windows.fault_windows(frames.events, runs)
-    )
-    effects = store.keep_if(
-        has_faults,
-        "window_effects",
-        lambda: fault_windows.window_effects(windows, events, held, unowned, runs),
-    )
-    return {"fault_windows": windows, "window_effects": effects}
-
-
-def _of_records(
-    events: "DataFrame", store: TableStore, kinds: frozenset[str]
-) -> dict[str, "DataFrame"]:
-    """Compute the tables that are made of events of records alone."""
-    has_records, has_shares = work.PROCESSED in kinds, work.DELIVERED in kinds
-    return {
-        "work": store.keep_if(has_records, "work", lambda: work.work(events)),
-        "lag": store.keep_if(has_records, "lag", lambda: work.lag(events)),
-        "share_records": store.keep_if(
-            has_shares, "share_records", lambda: work.share_records(events)
-        ),
-    }
-
-
-def _counted(
-    frames: TraceFrames,
-    store: TableStore,
-    runs: "DataFrame",
-    held: "DataFrame",
-    told: "DataFrame",
-    *,
-    has_requests: bool,
-) -> dict[str, "DataFrame"]:
-    """Compute the tables that are made of rebalances alone, and what was read."""
-    in_step = quality.lockstep(frames.events, held) if has_requests else store.nothing("lockstep")
-    return {
-        "convergence": store.keep("convergence", rebalancing.convergence(held)),
-        "durations": store.keep("durations", summary.durations(held)),
-        "reasons": store.keep("reasons", summary.reasons(held)),
-        "data_quality": store.keep(
-            "data_quality", quality.data_quality(runs, frames.events, held, told, in_step)
-        ),
-    }

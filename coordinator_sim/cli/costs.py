@@ -5,8 +5,11 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
+from msgspec import Struct
 
+from coordinator_sim.cli.window import as_document, echo_window
 from coordinator_sim.cli.wording import clock, counted
+from coordinator_sim.trace.window import Window
 
 if TYPE_CHECKING:
     from coordinator_sim.replay.charges import Told
@@ -55,22 +58,28 @@ def told_of(run: "RunDirectory") -> "Told":
     )
 
 
-def show_costs(
-    run: "RunDirectory",
-    by: str,
-    *,
-    top: int,
-    group: str | None,
-    given: "Partitions",
-    is_json: bool,
-) -> None:
+class Scope(Struct, frozen=True, kw_only=True):
+    """Which costs are shown.
+
+    Args:
+        by: `group`, `deploy` or `day`.
+        top: How many rows; days are all shown.
+        group: The only group that counts; None for all.
+        window: The time that counts.
+    """
+
+    by: str
+    top: int
+    group: str | None
+    window: Window
+
+
+def show_costs(run: "RunDirectory", scope: Scope, *, given: "Partitions", is_json: bool) -> None:
     """Print the costs of a trace's rebalances by group, deploy or day, and its storms.
 
     Args:
         run: The trace.
-        by: `group`, `deploy` or `day`.
-        top: How many rows; days are all shown.
-        group: The only group that counts; None for all.
+        scope: Which of them.
         given: Partitions of groups whose assignments the trace lacks.
         is_json: Whether to print one JSON object.
 
@@ -83,21 +92,25 @@ def show_costs(
     from coordinator_sim.replay.cost_sums import DAY, DEPLOY, SCOPES, storms_in, summed
     from coordinator_sim.replay.savings import weigh_deploys
 
+    by, top, group = scope.by, scope.top, scope.group
     if by not in SCOPES:
         raise ConfigError(f"--by {by} is not known; give one of {', '.join(SCOPES)}")
     told = told_of(run)
     if group is not None:
         group_named(group, dict.fromkeys(each.group_id for each in told.events if each.group_id))
-    charges = [each for each in charges_in(told) if group in {None, each.group_id}]
+    every = [each for each in charges_in(told) if group in {None, each.group_id}]
+    charges = [each for each in every if scope.window.holds(each.seen_us)]
     rows = summed(charges, by)
     storms = storms_in(charges)
     shown = rows if by == DAY else rows[:top]
     saved: list[Saved] = []
     if by == DEPLOY and shown:
-        saved = weigh_deploys(shown, charges, told.events, run.info, given)
+        saved = weigh_deploys(shown, every, told.events, run.info, given, scope.window)
     if is_json:
-        _print_json(run, shown, storms, saved, found=len(rows))
+        document = as_document(scope.window)
+        _print_json(run, shown, storms, saved, found=len(rows), window=document)
         return
+    echo_window(run.info, scope.window)
     _print_table(shown, saved, by)
     if len(rows) > len(shown):
         typer.echo(f"{len(shown)} of {counted(len(rows), by)}; --top shows more.")
@@ -112,6 +125,7 @@ def _print_json(
     saved: "Sequence[Saved]",
     *,
     found: int,
+    window: dict[str, Any],
 ) -> None:
     import msgspec
 
@@ -124,7 +138,7 @@ def _print_json(
         return key | told | sums | saves
 
     costs = [flat(*pair) for pair in zip_longest(rows, saved)]
-    document = {"costs": costs, "found": found, "storms": [flat(row) for row in storms]}
+    document = {"costs": costs, "found": found, "storms": [flat(row) for row in storms]} | window
     typer.echo(msgspec.json.encode(document).decode())
 
 

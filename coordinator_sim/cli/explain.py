@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from coordinator_sim.cli.window import (
+    ANY_TIME,
+    WindowOptions,
+    as_document,
+    echo_window,
+    takes_window,
+    window_in,
+)
 from coordinator_sim.cli.wording import clock, counted, duration, listed
+from coordinator_sim.trace.window import ALWAYS
 
 if TYPE_CHECKING:
     from coordinator_sim.replay.causes import GroupStory, RebalanceStory
@@ -34,6 +43,7 @@ _OUTCOMES_OF_EPOCHS: Final = {
 }
 
 
+@takes_window
 def explain(
     trace: Annotated[
         Path,
@@ -48,12 +58,16 @@ def explain(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of the story.")
     ] = False,
+    window_options: WindowOptions = ANY_TIME,
 ) -> None:
     """Tell why a group rebalanced each time, what followed, and what it adds up to.
 
     Without a group, list the groups of the trace, those with most rebalances first.
 
-    Example: coordinator-sim explain out/incident orders-service
+    With a window of time, only rebalances that began in it are told and counted; their numbers stay
+    those of the whole trace, and earlier ones may be their cause.
+
+    Example: coordinator-sim explain out/incident orders-service --last 12h
     """
     import msgspec
 
@@ -63,6 +77,7 @@ def explain(
     from coordinator_sim.trace.history import coordinator_events, group_lines
 
     run = read_run(trace)
+    window = window_in(run.info, window_options)
     all_events = list(run.events())
     events = coordinator_events(all_events, run.info.source)
     groups = group_lines(events)
@@ -70,8 +85,11 @@ def explain(
     if group is None:
         from coordinator_sim.cli.group_list import print_groups
 
-        stories = [explain_group(name, lines, []) for name, lines in groups.items()]
-        print_groups(trace, stories, views, is_json=json)
+        stories = [explain_group(name, lines, [], window) for name, lines in groups.items()]
+        if not json:
+            echo_window(run.info, window)
+        document = as_document(window) if json else None
+        print_groups(trace, stories, views, window_options.words, more=document)
         return
     alone = [view for view in views if view.group_id == group]
     if alone:
@@ -80,19 +98,22 @@ def explain(
         )
         return
     lines = groups[group_named(group, [*groups, *(view.group_id for view in views)])]
-    story = explain_group(group, lines, [event for event in events if event.group_id is None])
+    others = [event for event in events if event.group_id is None]
+    story = explain_group(group, lines, others, window)
     if json:
-        typer.echo(msgspec.json.encode(story).decode())
+        document = msgspec.to_builtins(story) | as_document(window)
+        typer.echo(msgspec.json.encode(document).decode())
         return
-    for line in told(story):
+    echo_window(run.info, window)
+    for line in told(story, "this trace" if window == ALWAYS else "this time"):
         typer.echo(line)
 
 
-def told(story: "GroupStory") -> list[str]:
-    """The story, line by line."""
+def told(story: "GroupStory", where: str = "this trace") -> list[str]:
+    """The story, line by line; `where` is what it covers."""
     records = [] if story.records is None else ["", *of_records(story.records)]
     if not story.rebalances:
-        return [f"Group {story.group_id} does not rebalance in this trace.", *records]
+        return [f"Group {story.group_id} does not rebalance in {where}.", *records]
     lines = [headline(story)]
     for rebalance in story.rebalances:
         lines.append("")
@@ -255,11 +276,11 @@ def closing(story: "GroupStory") -> list[str]:
         )
     lines.append(rebalancing(story))
     if story.longest is not None:
-        longest = story.rebalances[story.longest - 1]
+        longest = next(each for each in story.rebalances if each.number == story.longest)
         lines.append(f"Longest: #{longest.number}, {duration(longest.length_ms or 0)}")
     lines.append(
         f"{counted(story.disturbances, 'disturbance')} (rebalances less than 30 s apart are one)"
-        f"{settling(story)}"
+        f"{settling(story)}{going_on(story)}"
     )
     return lines
 
@@ -277,6 +298,13 @@ def rebalancing(story: "GroupStory") -> str:
     if story.open_count:
         text += f", without {counted(story.open_count, 'rebalance')} whose start or end is not here"
     return text
+
+
+def going_on(story: "GroupStory") -> str:
+    """Which disturbance began before the time that is told; empty for none."""
+    first = story.rebalances[0]
+    began_before = first.chain != first.number
+    return f"; one more had begun before with #{first.chain}" if began_before else ""
 
 
 def settling(story: "GroupStory") -> str:

@@ -1,29 +1,49 @@
 """`findings`: what costs the groups of a trace most, what to change, and what that would save."""
 
 import shlex
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator_sim.cli.wording import counted, listed
+from coordinator_sim.cli.window import (
+    ANY_TIME,
+    WindowOptions,
+    as_document,
+    echo_window,
+    takes_window,
+    window_in,
+)
+from coordinator_sim.cli.wording import clock, counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from coordinator_sim.cli.costs import Scope
     from coordinator_sim.replay.findings import Finding
     from coordinator_sim.replay.savings import Weighed
+    from coordinator_sim.replay.work import Partitions
+    from coordinator_sim.runs.run_directory import RunDirectory
     from coordinator_sim.trace.events import RunInfo, TraceEvent
     from coordinator_sim_conformance.checkers import Report
 
 
+class Order(StrEnum):
+    """Which findings come first."""
+
+    COST = "cost"
+    NEWEST = "newest"
+
+
+@takes_window
 def findings(
     trace: Annotated[
         Path,
         typer.Argument(help="A trace: the directory of a run or an import.", metavar="TRACE"),
     ],
     top: Annotated[
-        int, typer.Option(min=1, help="How many findings to show, the most costly ones.")
+        int, typer.Option(min=1, help="How many findings to show, the first ones.")
     ] = 10,
     group: Annotated[
         str | None, typer.Option(help="The only group to look at, instead of all.")
@@ -43,9 +63,13 @@ def findings(
         str | None,
         typer.Option(help="With --costs: by group, deploy or day; by group if not given."),
     ] = None,
+    sort: Annotated[
+        Order, typer.Option(help="Which findings come first: the costliest, or the newest.")
+    ] = Order.COST,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of the list.")
     ] = False,
+    window_options: WindowOptions = ANY_TIME,
 ) -> None:
     """List what costs the groups of a trace most, and what to change.
 
@@ -54,43 +78,81 @@ def findings(
 
     With --costs the costs of rebalances themselves: they do add up.
 
-    Example: coordinator-sim findings out/incident --top 5
+    With a window of time, rebalances that began in it count, and replays play what was before it.
+
+    Example: coordinator-sim findings out/incident --last 12h --sort newest
     """
-    from coordinator_sim.cli.progress import progress_bar
+    from coordinator_sim.cli.costs import Scope, show_costs
     from coordinator_sim.errors import ConfigError
-    from coordinator_sim.replay.causes import group_named
-    from coordinator_sim.replay.savings import findings_in, weigh
     from coordinator_sim.replay.work import parse_partitions
     from coordinator_sim.runs.run_directory import read_run
-    from coordinator_sim_conformance.checkers import check_all
 
     given = parse_partitions(partitions or [])
     run = read_run(trace)
+    window = window_in(run.info, window_options)
     if by is not None and not costs:
         raise ConfigError(f"--by {by} is for --costs; give both")
+    scope = Scope(by=by or "group", top=top, group=group, window=window)
     if costs:
-        from coordinator_sim.cli.costs import show_costs
+        show_costs(run, scope, given=given, is_json=json)
+    else:
+        words = None if json else [str(trace), *window_options.words]
+        show_findings(run, scope, sort, given, words)
 
-        show_costs(run, by or "group", top=top, group=group, given=given, is_json=json)
-        return
-    events = list(run.events())
+
+def show_findings(
+    run: "RunDirectory",
+    scope: "Scope",
+    order: Order,
+    partitions: "Partitions",
+    words: list[str] | None,
+) -> None:
+    """Print the findings of a trace, and which invariants its groups kept.
+
+    Args:
+        run: The trace.
+        scope: Which of them.
+        order: Which come first.
+        partitions: Partitions of groups whose assignments the trace lacks.
+        words: The trace and the window as they were typed; None to print one JSON object.
+
+    Raises:
+        ConfigError: The trace has no such group.
+    """
+    from coordinator_sim.cli.progress import progress_bar
+    from coordinator_sim.replay.causes import group_named
+    from coordinator_sim.replay.findings import newest_first
+    from coordinator_sim.replay.savings import findings_in, weigh
+    from coordinator_sim_conformance.checkers import check_all
+
+    events, group, window = list(run.events()), scope.group, scope.window
     if group is not None:
         group_named(group, dict.fromkeys(each.group_id for each in events if each.group_id))
         events = [each for each in events if each.group_id in {None, group}]
-    found = findings_in(events, run.info.source, run.info.last_ts_us)
+    found = findings_in(events, run.info.source, run.info.last_ts_us, window)
+    if order is Order.NEWEST:
+        found = newest_first(found)
+    top = found[: scope.top]
     with progress_bar("replaying", len(events)) as advance:
-        weighed = weigh(found[:top], events, run.info, given, on_progress=advance)
+        weighed = weigh(top, events, run.info, partitions, window=window, on_progress=advance)
     verdicts = check_all(events)
-    if json:
-        typer.echo(document_of(run.info, weighed, verdicts, found=len(found)))
+    if words is None:
+        typer.echo(document_of(run.info, weighed, verdicts, as_document(window), found=len(found)))
         return
-    more = f"\n{len(weighed)} of {counted(len(found), 'finding')}; --top shows more."
-    shown = [*told(weighed, trace), *([more] if len(found) > len(weighed) else [])]
-    typer.echo("\n".join([*shown, "", *invariant_lines(verdicts, "trace")]))
+    echo_window(run.info, window)
+    lines = told(weighed, words)
+    if len(found) > len(weighed):
+        lines.append(f"\n{len(weighed)} of {counted(len(found), 'finding')}; --top shows more.")
+    typer.echo("\n".join([*lines, "", *invariant_lines(verdicts, "trace")]))
 
 
 def document_of(
-    info: "RunInfo", weighed: "list[Weighed]", verdicts: "Report", *, found: int
+    info: "RunInfo",
+    weighed: "list[Weighed]",
+    verdicts: "Report",
+    window: dict[str, Any],
+    *,
+    found: int,
 ) -> str:
     """The findings as one JSON object, with what every replay assumes."""
     import msgspec
@@ -113,16 +175,17 @@ def document_of(
         "found": found,
         "assumed": CONDITIONS,
         "invariants": invariants,
+        **window,
     }
     return msgspec.json.encode(document).decode()
 
 
-def told(weighed: "list[Weighed]", trace: Path) -> list[str]:
-    """The findings, line by line."""
+def told(weighed: "list[Weighed]", words: list[str]) -> list[str]:
+    """The findings, line by line; `words` are the trace and its window, for the next command."""
     if not weighed:
-        return [
-            "Nothing to find: no group of this trace loses time in rebalances, or does work twice."
-        ]
+        where = " in this time" if words[1:] else ""
+        nothing = f"no group of this trace loses time in rebalances{where}, or does work twice"
+        return [f"Nothing to find: {nothing}."]
     lines: list[str] = []
     for rank, each in enumerate(weighed, 1):
         finding = each.finding
@@ -133,20 +196,28 @@ def told(weighed: "list[Weighed]", trace: Path) -> list[str]:
             f"{rank}. {finding.group_id}: {finding.kind}, {amount(finding)} "
             f"{finding.cost_unit} ({sure})"
         )
-        lines.append(f"   {finding.what}")
+        lines += [f"   {text}" for text in (finding.what, *occurring(finding))]
         lines.append(f"   change: {finding.change}")
         lines += [f"   {text}" for text in (saving(each), *assuming(finding))]
         lines.append(f"   lines: {listed(tuple(Path(ref).name for ref in finding.source_refs))}")
     helpful = [each.finding for each in weighed if (each.finding.saves_s or 0) > 0]
     if helpful:
         best = max(helpful, key=lambda finding: finding.saves_s or 0)
-        words = ["coordinator-sim", "replay", str(trace), "--group", best.group_id]
+        command = ["coordinator-sim", "replay", *words, "--group", best.group_id]
         lines += [
             "",
             "Every saving assumes what a replay does; the next command lists it all.",
-            f"Next: {shlex.join(words)} --set {best.setting}",
+            f"Next: {shlex.join(command)} --set {best.setting}",
         ]
     return lines
+
+
+def occurring(finding: "Finding") -> list[str]:
+    """When a finding happened, first and last; empty where the trace does not tell."""
+    if finding.first_us is None or finding.last_us is None:
+        return []
+    first, last = clock(finding.first_us // 1000), clock(finding.last_us // 1000)
+    return [f"when: {first}" if first == last else f"when: from {first} to {last}"]
 
 
 def work_finding_lines(events: "Sequence[TraceEvent]") -> list[str]:

@@ -3,7 +3,7 @@
 import shlex
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import typer
@@ -62,7 +62,12 @@ def _is_timed(story: "GroupStory") -> bool:
 
 
 def print_groups(
-    trace: Path, stories: "list[GroupStory]", views: "list[ClientView]", *, is_json: bool
+    trace: Path,
+    stories: "list[GroupStory]",
+    views: "list[ClientView]",
+    words: list[str],
+    *,
+    more: "dict[str, Any] | None",
 ) -> None:
     """Print the groups and the command that explains the worst one.
 
@@ -70,7 +75,8 @@ def print_groups(
         trace: The directory, as it was named.
         stories: One a group.
         views: Clients of groups without a coordinator's log.
-        is_json: Whether to print one JSON object that lists all groups instead of a table.
+        words: The options for the window, for the next command.
+        more: What a JSON object of all groups has besides; None to print a table.
 
     Raises:
         DataError: The trace has no group.
@@ -79,8 +85,9 @@ def print_groups(
     alone = Counter(view.group_id for view in views)
     if not lines and not alone:
         raise DataError(f"{trace} tells of no group; ingest a log of its group coordinator")
-    if is_json:
-        typer.echo(msgspec.json.encode({"groups": lines, "told_by_clients": alone}).decode())
+    if more is not None:
+        document = {"groups": lines, "told_by_clients": alone, **more}
+        typer.echo(msgspec.json.encode(document).decode())
         return
     if alone:
         typer.echo(f"Told by clients alone, without their coordinator: {', '.join(alone)}")
@@ -96,7 +103,7 @@ def print_groups(
         typer.echo(
             f"The {_LISTED} groups with most rebalances of {len(lines)}; --json lists them all."
         )
-    command = shlex.join(["coordinator-sim", "explain", str(trace), lines[0].group_id])
+    command = shlex.join(["coordinator-sim", "explain", str(trace), lines[0].group_id, *words])
     typer.echo(f"Next: {command}")
 
 

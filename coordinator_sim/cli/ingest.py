@@ -1,14 +1,22 @@
 """`ingest`: production sources to a run directory that every other command reads."""
 
 from contextlib import AbstractContextManager, nullcontext
-from datetime import tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from coordinator_sim.cli.arguments import DateOrder, TraceFormat, run_folder
 from coordinator_sim.cli.uris import located, session_of
+from coordinator_sim.cli.window import (
+    ANY_TIME,
+    WindowOptions,
+    as_document,
+    takes_window,
+    window_in,
+    window_line,
+    zone_named,
+)
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,9 +34,11 @@ _KEPT_OPTIONS: Final = {
     "cluster": "--cluster",
     "format_": "--format",
     "keep_raw": "--keep-raw",
+    **{name: f"--{name}" for name in WindowOptions.__struct_fields__},
 }
 
 
+@takes_window
 def ingest(
     context: typer.Context,
     paths: Annotated[
@@ -66,6 +76,7 @@ def ingest(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
     ] = False,
+    window_options: WindowOptions = ANY_TIME,
 ) -> None:
     """Read logs, request logs, segments of __consumer_offsets and captures into a trace.
 
@@ -75,6 +86,9 @@ def ingest(
 
     With --append-to, files that follow those of a trace are added to it, which are not read again.
 
+    A window of time, in the zone of --tz, is kept in the trace for commands that are given none;
+    all events are written, because they tell the state of groups at its start.
+
     Example: coordinator-sim ingest /var/log/kafka --tz Europe/Berlin --out out/incident
     """
     from coordinator_sim.ingest.importing import Options
@@ -83,7 +97,7 @@ def ingest(
     if append_to is not None:
         _check_unset(context)
         importing = _append(paths, append_to, spark, day_first)
-        _tell(importing, append_to, json=json, is_appended=True)
+        _tell(importing, append_to, {}, json=json, is_appended=True)
     else:
         options = Options(
             zone=zone_named(tz),
@@ -92,20 +106,32 @@ def ingest(
             day_first=day_first,
             keep_raw=keep_raw,
             trace_format=format_.value,
+            window=window_options.by_name,
         )
-        with run_folder(None if out is None else Path(out), Path("out/ingest")) as folder:
-            out = out or str(folder)
-            importing = _write(paths, out, options, spark)
-        _tell(importing, out, json=json)
+        importing = _import(paths, out, options, spark, json=json)
     if importing.bad:
         raise typer.Exit(EXIT_BAD_DATA)
 
 
-def _write(paths: list[str], out: str, options: "Options", spark: str | None) -> "Importing":
-    """Read files into a trace of their own."""
+def _import(
+    paths: list[str], out: str | None, options: "Options", spark: str | None, *, json: bool
+) -> "Importing":
+    """Read files into a trace of their own, and print what came of them."""
+    with run_folder(None if out is None else Path(out), Path("out/ingest")) as folder:
+        out = out or str(folder)
+        importing, outside = _write(paths, out, options, spark)
+    _tell(importing, out, outside, json=json)
+    return importing
+
+
+def _write(
+    paths: list[str], out: str, options: "Options", spark: str | None
+) -> "tuple[Importing, dict[str, Any]]":
+    """Read files into a trace of their own; what lies outside its window is told, too."""
     from coordinator_sim.ingest.importing import as_named, check_told, prepare
     from coordinator_sim.ingest.writing import write_trace
 
+    outside: dict[str, Any] = {}
     with (
         session_of(spark, (*paths, out)) as session,
         _spark_logs(options, spark) as logs,
@@ -116,13 +142,35 @@ def _write(paths: list[str], out: str, options: "Options", spark: str | None) ->
             fetch=as_named if logs is None else logs.files.fetch,
             options=options,
         )
+        if options.window:
+            importing.times_us = []
         if importing.usable:
             replaced = _replaced(located(out, session))
             with replaced as directory, _progress(importing) as advance:
                 read_logs = None if logs is None else logs.reader(importing)
                 write_trace(importing, options, directory, advance, read_logs)
                 check_told(importing)
-    return importing
+                outside = _outside(importing, directory)
+    return importing, outside
+
+
+def _outside(importing: "Importing", trace: Path) -> dict[str, Any]:
+    """How many events lie outside the window that the trace keeps; empty where it keeps none.
+
+    Raises:
+        ConfigError: The window cannot be read, or all lie outside.
+    """
+    if importing.times_us is None:
+        return {}
+    from coordinator_sim.runs.run_directory import read_run
+
+    info = read_run(trace).info
+    window = window_in(info, ANY_TIME)
+    count = sum(
+        int(((times < window.from_us) | (times >= window.until_us)).sum())
+        for times in importing.times_us
+    )
+    return as_document(window) | {"outside": count, "shown": window_line(info, window)}
 
 
 def _replaced(out: Path) -> "AbstractContextManager[Path]":
@@ -195,14 +243,26 @@ def _check_unset(context: typer.Context) -> None:
             )
 
 
-def _tell(importing: "Importing", out: str, *, json: bool, is_appended: bool = False) -> None:
+def _tell(
+    importing: "Importing",
+    out: str,
+    outside: dict[str, Any],
+    *,
+    json: bool,
+    is_appended: bool = False,
+) -> None:
     """Print what came of the files, and the problems of those that could not be used."""
     from coordinator_sim.cli.ingest_summary import print_json, print_tables
 
     if json:
-        print_json(importing, out)
+        print_json(importing, out, outside)
     elif importing.usable:
         print_tables(importing, out, is_appended=is_appended)
+        if outside:
+            typer.echo(
+                f"{outside['shown']} {outside['outside']} events lie outside; they are kept, as "
+                "they tell the state of groups."
+            )
     elif is_appended and not importing.bad:
         count = importing.known_files + len(importing.files)
         typer.echo(f"Nothing to append: {out} has what these files hold ({count}).")
@@ -219,19 +279,3 @@ def _spark_logs(
     from coordinator_sim_reports.log_ingest import logs_on_spark
 
     return logs_on_spark(options, master=master)
-
-
-def zone_named(name: str) -> tzinfo:
-    """The time zone of an IANA name.
-
-    Raises:
-        ConfigError: No such zone is known here.
-    """
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ConfigError(
-            f"--tz {name!r}: no such time zone; use an IANA name such as UTC or America/New_York"
-        ) from error

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import typer
@@ -40,8 +40,8 @@ def rebalances_in(summary: IngestSummary) -> int:
     )
 
 
-def print_json(importing: Importing, out: Path | str) -> None:
-    """One JSON object: the totals, the files, and what could not be parsed."""
+def print_json(importing: Importing, out: Path | str, outside: dict[str, Any]) -> None:
+    """One JSON object: the totals, the files, what could not be parsed, what lies outside."""
     files = importing.files
     total = total_of(files)
     document = {
@@ -59,6 +59,7 @@ def print_json(importing: Importing, out: Path | str) -> None:
             source.value: count for source, count in importing.left_out.items()
         },
         "skews": importing.skews,
+        **outside,
     }
     typer.echo(msgspec.json.encode(document).decode())
 

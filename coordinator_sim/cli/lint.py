@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from coordinator_sim.cli.window import ANY_TIME, WindowOptions, takes_window, window_in
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.clients.client_kind import ClientKind
 from coordinator_sim.errors import ConfigError
@@ -23,6 +24,7 @@ _SAFE: Final = 1e-6
 _SHOWN: Final = 5
 
 
+@takes_window
 def lint(
     file: Annotated[
         Path,
@@ -48,6 +50,7 @@ def lint(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object instead of lines.")
     ] = False,
+    window_options: WindowOptions = ANY_TIME,
 ) -> None:
     """Say which settings cause rebalances, what follows, and what to set instead.
 
@@ -74,7 +77,9 @@ def lint(
     found = [
         msgspec.structs.replace(each, written=read.written.get(each.setting, "")) for each in found
     ]
-    seen = [] if trace is None else findings_about(trace, settings.get("group.id"))
+    if trace is None and window_options.by_name:
+        raise ConfigError(f"{' '.join(window_options.words)}: of which trace? add --trace TRACE")
+    seen = [] if trace is None else findings_about(trace, settings.get("group.id"), window_options)
     if json:
         rows = {"advice": found, "trace": seen}
         typer.echo(msgspec.json.encode(rows).decode())
@@ -153,11 +158,13 @@ def _fewer(records: int) -> list[int]:
     return [records >> shift for shift in range(1, records.bit_length())]
 
 
-def findings_about(trace: Path, group_id: str | None) -> "list[Finding]":
+def findings_about(
+    trace: Path, group_id: str | None, window_options: WindowOptions
+) -> "list[Finding]":
     """The costliest findings of a trace about the file's group, or about all.
 
     Raises:
-        ConfigError: the trace has no such group.
+        ConfigError: the trace has no such group, or nothing in the window.
         DataError: it is no trace.
     """
     from coordinator_sim.replay.causes import group_named
@@ -169,7 +176,8 @@ def findings_about(trace: Path, group_id: str | None) -> "list[Finding]":
     if group_id is not None:
         group_named(group_id, dict.fromkeys(each.group_id for each in events if each.group_id))
         events = [each for each in events if each.group_id in {None, group_id}]
-    return findings_in(events, run.info.source)[:_SHOWN]
+    window = window_in(run.info, window_options)
+    return findings_in(events, run.info.source, window=window)[:_SHOWN]
 
 
 def lines_of(file: Path, found: "list[Advice]", seen: "list[Finding]") -> list[str]:

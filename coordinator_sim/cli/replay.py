@@ -2,12 +2,20 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from coordinator_sim import __version__
 from coordinator_sim.cli.arguments import run_folder
+from coordinator_sim.cli.window import (
+    ANY_TIME,
+    WindowOptions,
+    as_document,
+    echo_window,
+    takes_window,
+    window_in,
+)
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.trace.epoch_records import GROUP_TYPES
@@ -38,6 +46,7 @@ JsonOption = Annotated[
 ]
 
 
+@takes_window
 def replay(
     trace: Annotated[
         Path,
@@ -74,11 +83,13 @@ def replay(
     ] = None,
     explain: ExplainOption = False,
     json: JsonOption = False,
+    window_options: WindowOptions = ANY_TIME,
 ) -> None:
     """Drive the coordinator from a trace and compare what it does with what the trace says.
 
     Only what the trace determines counts; the rest is assumed, and listed. With --set or --profile
-    the trace is replayed again under other settings, and the difference is shown.
+    the trace is replayed again under other settings, and the difference is shown. With a window of
+    time the whole trace is replayed, and what began in it counts.
 
     Exit code 1 when something that the trace determines did not come true.
 
@@ -88,33 +99,38 @@ def replay(
     from coordinator_sim.replay.run import replay_run
     from coordinator_sim.replay.settings import parse_grid
     from coordinator_sim.replay.work import parse_partitions
-    from coordinator_sim.runs.run_directory import check_replaceable, read_run
+    from coordinator_sim.runs.run_directory import read_run
 
     grid = [settings for settings in parse_grid(set_ or [], profile) if not settings.is_empty]
     given = parse_partitions(partitions or [])
     run = read_run(trace)
+    window = window_in(run.info, window_options)
     if out is not None:
-        check_single(out, grid)
-        check_replaceable(out, keep=run.path)
+        check_out(out, grid, run)
     with progress_bar("replaying", run.info.counts.get("events", 0)) as advance:
-        result = replay_run(run, grid, given=given, group_id=group, on_progress=advance)
+        result = replay_run(
+            run, grid, given=given, group_id=group, window=window, on_progress=advance
+        )
     if out is not None:
-        with run_folder(out, out) as directory:
-            write_trace(directory, run, result, grid)
+        write_trace(out, run, result, grid)
     if json:
-        print_json(result.report, out)
+        print_json(result.report, out, as_document(window))
     else:
+        echo_window(run.info, window)
         print_tables(result.report, out, is_explained=explain or not grid)
     if not result.report.is_reproduced:
         raise typer.Exit(EXIT_NOT_REPRODUCED)
 
 
-def check_single(out: Path, grid: "list[Settings]") -> None:
-    """Refuse to write several runs as one trace."""
+def check_out(out: Path, grid: "list[Settings]", run: "RunDirectory") -> None:
+    """Refuse to write several runs as one trace, or over something else."""
+    from coordinator_sim.runs.run_directory import check_replaceable
+
     if len(grid) > 1:
         raise ConfigError(
             f"--out {out}: a trace holds one run, and {len(grid)} combinations are asked for"
         )
+    check_replaceable(out, keep=run.path)
 
 
 def write_trace(
@@ -133,12 +149,12 @@ def write_trace(
         scenario=f"replay of {run.path.name}",
         options={name: str(value) for each in grid for name, value in each.given.items()},
     )
-    with RunDirectoryWriter(out, info) as writer:
+    with run_folder(out, out) as directory, RunDirectoryWriter(directory, info) as writer:
         for event in result.events:
             writer.record(event)
 
 
-def print_json(report: "ReplayReport", out: Path | None) -> None:
+def print_json(report: "ReplayReport", out: Path | None, window: dict[str, Any]) -> None:
     """One JSON object: totals, groups, what the settings change."""
     import msgspec
 
@@ -167,6 +183,7 @@ def print_json(report: "ReplayReport", out: Path | None) -> None:
         "certain": report.certain,
         "assumed": report.conditions,
         "out": None if out is None else str(out),
+        **window,
     }
     typer.echo(msgspec.json.encode(document).decode())
 

@@ -9,6 +9,12 @@ import typer
 
 from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
+from coordinator_sim.cli.window import (
+    ANY_TIME,
+    WindowOptions,
+    takes_window,
+    window_in,
+)
 
 if TYPE_CHECKING:
     from coordinator_sim.cli.console import PrintableConsole
@@ -19,6 +25,7 @@ LISTED_GROUPS = 30
 """Groups that the terminal shows, those with most rebalances; the Parquet table has all."""
 
 
+@takes_window
 def report(
     traces: Annotated[
         list[str],
@@ -42,10 +49,14 @@ def report(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON summary instead of tables.")
     ] = False,
+    window_options: WindowOptions = ANY_TIME,
 ) -> None:
     """Report how often, why and how long groups rebalanced, and what each assignor moved.
 
-    Example: coordinator-sim report out/traces --out out/report
+    With a window of time, the page and its tables have what began in it; of each trace, the end is
+    that of the trace.
+
+    Example: coordinator-sim report out/traces --out out/report --last 12h
     """
     from coordinator_sim.cli.console import PrintableConsole
 
@@ -56,6 +67,7 @@ def report(
         title=title,
         is_compared=bool(compare),
         is_silent=json,
+        window_options=window_options,
     )
     if json:
         print_json(summary)
@@ -71,6 +83,7 @@ def compute(
     title: str,
     is_compared: bool = False,
     is_silent: bool = False,
+    window_options: WindowOptions = ANY_TIME,
 ) -> "ReportSummary":
     """Build the report; on a terminal, and unless silent, say which table is being computed."""
     from coordinator_sim_reports.session import check_extra
@@ -79,8 +92,9 @@ def compute(
     from coordinator_sim_reports.jobs import build_report
     from coordinator_sim_reports.page_options import PageOptions
 
-    page = PageOptions(title=title, is_compared=is_compared)
-    building = partial(build_report, paths, out, master=master, page=page)
+    page = PageOptions(title=title, is_compared=is_compared, words=tuple(window_options.words))
+    window_of = partial(window_in, options=window_options)
+    building = partial(build_report, paths, out, master=master, page=page, window_of=window_of)
     return spark_status(building, is_silent=is_silent)
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from coordinator_sim import __version__
 from coordinator_sim.errors import DataError
@@ -57,6 +59,7 @@ class Options(Struct, frozen=True, kw_only=True):
         trace_format: Form of the trace.
         apart_us: By how much files that are cut at one moment may end apart: later files are
             appended as long as they do not begin earlier than this before the end of the trace.
+        window: What was typed for the time that later commands show, by option; kept as it is.
     """
 
     zone: tzinfo
@@ -66,6 +69,7 @@ class Options(Struct, frozen=True, kw_only=True):
     keep_raw: bool = False
     trace_format: TraceFormat = "parquet"
     apart_us: int = APART_US
+    window: dict[str, str] = {}
 
 
 @dataclass(slots=True)
@@ -79,6 +83,7 @@ class Importing:
         left_out: Source -> facts that another source tells too.
         skews: By how much the clocks of the sources differ.
         known_files: Files that were read before, and are left out.
+        times_us: Times of the events that were written; None where they are not wanted.
     """
 
     files: list[Import]
@@ -87,6 +92,7 @@ class Importing:
     left_out: dict[Source, int] = field(default_factory=dict)
     skews: list[Skew] = field(default_factory=list)
     known_files: int = 0
+    times_us: list[NDArray[np.int64]] | None = None
 
     @property
     def usable(self) -> list[Import]:
@@ -283,7 +289,7 @@ def run_info(importing: Importing, options: Options) -> RunInfo:
         cluster_id=options.cluster,
         version=__version__,
         profile="ingested",
-        options={"tz": options.tz},
+        options={"tz": options.tz, **options.window},
     )
 
 

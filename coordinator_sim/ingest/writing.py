@@ -146,7 +146,7 @@ def write_imported(
         streams = Streams(importing.usable, reading, imported.streams, options.apart_us)
         merge = streams.merge()
         while (batch := merge.next_batch(streams.settled_us)) is not None:
-            _write(stages.pass_on(batch), writer)
+            _write(stages.pass_on(batch), writer, importing)
         if is_parquet:
             imported.marks += [mark_of(one.path, one.name) for one in importing.usable]
             imported.streams = streams.appendable(merge)
@@ -154,8 +154,8 @@ def write_imported(
             imported.run = writer.settle()
             kept = dump(imported)
         for batch in merge.batches():
-            _write(stages.pass_on(batch), writer)
-        _write(stages.finish(), writer)
+            _write(stages.pass_on(batch), writer, importing)
+        _write(stages.finish(), writer, importing)
         streams.count(imported.files)
         importing.skews = stages.skews.found()
         if stages.precedence is not None:
@@ -165,6 +165,8 @@ def write_imported(
         (out / APPENDABLE_NAME).write_bytes(kept)
 
 
-def _write(batches: Iterable[EventBatch], writer: RunDirectoryWriter) -> None:
+def _write(batches: Iterable[EventBatch], writer: RunDirectoryWriter, importing: Importing) -> None:
     for batch in batches:
         writer.record_batch(batch)
+        if importing.times_us is not None:
+            importing.times_us.append(batch.ts_us)

@@ -25,6 +25,7 @@ from coordinator_sim.trace.rebalances import (
     RebalanceOutcome,
     settling_us,
 )
+from coordinator_sim.trace.window import ALWAYS, Window
 
 _CONTEXT_MS: Final = 60_000
 _JOINS: Final = frozenset({Event.MEMBER_ADDED, Event.STATIC_REPLACED})
@@ -203,7 +204,10 @@ def group_named(group_id: str, known: Iterable[str]) -> str:
 
 
 def explain_group(
-    group_id: str, lines: list[TraceEvent], others: Iterable[TraceEvent]
+    group_id: str,
+    lines: list[TraceEvent],
+    others: Iterable[TraceEvent],
+    window: Window = ALWAYS,
 ) -> GroupStory:
     """Return the story of a group.
 
@@ -211,6 +215,7 @@ def explain_group(
         group_id: The group.
         lines: Events of the group in line order, with steadied times (`history.group_lines`).
         others: Events without a group: faults, elections.
+        window: The time that is told; what lies before it only explains.
     """
     partitions = {line.offsets_partition for line in lines}
     near = [
@@ -223,7 +228,7 @@ def explain_group(
     told = rebalances_of(group_id, lines)
     costs = costs_of_rebalances(told, lines)
     stories = tuple(teller.tell(*each) for each in zip(told, costs, strict=True))
-    return _summed(group_id, lines, stories, [each.rebalance for each in told])
+    return _summed(group_id, lines, stories, [each.rebalance for each in told], window)
 
 
 class _Teller:
@@ -400,21 +405,27 @@ def _whole_ms(duration_us: int | None) -> int | None:
 def _summed(
     group_id: str,
     lines: list[TraceEvent],
-    stories: tuple[RebalanceStory, ...],
+    every: tuple[RebalanceStory, ...],
     rebalances: list[Rebalance],
+    window: Window,
 ) -> GroupStory:
+    is_shown = {
+        number: window.holds(each.first_line.ts_us) for number, each in enumerate(rebalances, 1)
+    }
+    stories = tuple(story for story in every if is_shown[story.number])
     own = [story for story in stories if story.follows is None]
-    lengths = {number: each.length_us for number, each in enumerate(rebalances, 1)}
+    lengths = {each.number: rebalances[each.number - 1].length_us for each in stories}
     whole = {number: length for number, length in lengths.items() if length is not None}
     chains: dict[int, list[Rebalance]] = {}
-    for story, rebalance in zip(stories, rebalances, strict=True):
-        chains.setdefault(story.chain, []).append(rebalance)
+    for story, rebalance in zip(every, rebalances, strict=True):
+        if is_shown[story.chain]:
+            chains.setdefault(story.chain, []).append(rebalance)
     settled = [settling_us(chain) for chain in chains.values()]
     known = [length for length in settled if length is not None]
     return GroupStory(
         group_id=group_id,
-        first_ms=lines[0].ts_us // 1000,
-        last_ms=lines[-1].ts_us // 1000,
+        first_ms=window.nearest_us(lines[0].ts_us) // 1000,
+        last_ms=window.nearest_us(lines[-1].ts_us) // 1000,
         rebalances=stories,
         reasons=dict(Counter(story.reason.value for story in own).most_common()),
         outcomes=dict(Counter(story.outcome.value for story in stories).most_common()),
@@ -426,5 +437,5 @@ def _summed(
         longest=max(whole, key=lambda number: whole[number], default=None),
         convergence_ms=_whole_ms(max(known, default=None)),
         unsettled=sum(chain[-1].settled is None for chain in chains.values()),
-        records=share_records(lines),
+        records=share_records(lines, window),
     )

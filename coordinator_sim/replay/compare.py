@@ -11,6 +11,7 @@ from coordinator_sim.replay.sharing import SharingCosts
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, episodes_of
 from coordinator_sim.trace.rebalances import Episode, Rebalance, RebalanceOutcome
+from coordinator_sim.trace.window import ALWAYS, Window
 
 _ANSWER_COLUMNS: Final = (
     "error_code",
@@ -35,41 +36,55 @@ _ALIKE: Final = frozenset(
 )
 
 
-def compare(episode: Episode, replayed: list[TraceEvent]) -> dict[str, Tally]:
-    """Return the tallies of one episode, by kind."""
+def compare(
+    episode: Episode, replayed: list[TraceEvent], window: Window = ALWAYS
+) -> dict[str, Tally]:
+    """Return the tallies of what lies within a window of one episode, by kind."""
     mine = {rebalance.old_generation: rebalance for rebalance in rebalances_of(replayed)}
     tallies = compare_pairs(
         [(theirs, mine.get(theirs.old_generation)) for theirs in episode.rebalances],
         episode.lines,
+        window,
     )
-    _count_death(episode, replayed, tallies["transitions"])
+    _count_death(episode, replayed, tallies["transitions"], window)
     return tallies
 
 
 def compare_pairs(
-    pairs: list[tuple[Rebalance, Rebalance | None]], lines: Sequence[TraceEvent] = ()
+    pairs: list[tuple[Rebalance, Rebalance | None]],
+    lines: Sequence[TraceEvent] = (),
+    window: Window = ALWAYS,
 ) -> dict[str, Tally]:
-    """Return the tallies of rebalances, each paired with the core's, or None without one.
+    """Return the tallies of rebalances within a window.
 
     Args:
-        pairs: The rebalances.
+        pairs: Each with the core's, or None without one.
         lines: Lines of the source that their positions count; empty without any.
+        window: The time that counts.
     """
     tallies = {kind: Tally() for kind in KINDS}
     for theirs, mine in pairs:
-        above = lines[theirs.position - 1] if lines and theirs.position else None
-        _Row(theirs, mine, tallies, above).count()
+        if window.holds(theirs.first_line.ts_us):
+            above = lines[theirs.position - 1] if lines and theirs.position else None
+            _Row(theirs, mine, tallies, above).count()
     return tallies
 
 
 def compare_answers(
-    recorded: dict[int, TraceEvent], replayed: dict[int, TraceEvent]
+    recorded: dict[int, TraceEvent], replayed: dict[int, TraceEvent], window: Window = ALWAYS
 ) -> dict[str, Tally]:
-    """Return the tallies of answers by group; both maps are by the position of the request."""
+    """Return the tallies of answers within a window by group.
+
+    Args:
+        recorded: The trace's answers by the position of the request.
+        replayed: The core's.
+        window: The time that counts.
+    """
     tallies: dict[str, Tally] = {}
     for position, theirs in recorded.items():
         tally = tallies.setdefault(theirs.group_id or "", Tally())
-        tally.row(_answer_difference(theirs, replayed.get(position)))
+        if window.holds(theirs.ts_us):
+            tally.row(_answer_difference(theirs, replayed.get(position)))
     return tallies
 
 
@@ -108,6 +123,7 @@ def figures(
     course: Course,
     sharing: SharingCosts | None = None,
     windows: Sequence[tuple[int, int]] = (),
+    shown: Window = ALWAYS,
 ) -> RunFigures:
     """Return the figures of a run.
 
@@ -116,8 +132,10 @@ def figures(
         course: Who was a member, and who was away.
         sharing: Costs of sharing the work out, where the work is known.
         windows: Windows of time, milliseconds, to tell what began within each of them.
+        shown: The time that counts: of rebalances their start, of absences their end.
     """
-    rebalances = rebalances_of(events)
+    rebalances = [each for each in rebalances_of(events) if shown.holds(each.first_line.ts_us)]
+    absences = [each for each in course.absences if shown.holds_ms(each.until_ms)]
     outcomes: dict[str, int] = {}
     for rebalance in rebalances:
         name = rebalance.outcome.value
@@ -127,11 +145,11 @@ def figures(
         last_generation=max((each.generation or 0 for each in rebalances), default=0),
         join_ms=sum(each.join_us or 0 for each in rebalances) // 1000,
         rebalancing_ms=sum(each.length_us or 0 for each in rebalances) // 1000,
-        removed=sum(event.event in _REMOVALS for event in events),
-        unnoticed_ms=sum(each.length_ms for each in course.absences if each.is_dead),
+        removed=sum(event.event in _REMOVALS and shown.holds(event.ts_us) for event in events),
+        unnoticed_ms=sum(each.length_ms for each in absences if each.is_dead),
         outcomes=dict(sorted(outcomes.items())),
-        returns=course.returns,
-        away_ms=sum(each.length_ms for each in course.absences if not each.is_dead),
+        returns=sum(map(shown.holds_ms, course.returns_ms)),
+        away_ms=sum(each.length_ms for each in absences if not each.is_dead),
         sharing=sharing,
         within_ms=tuple(
             sum(
@@ -290,9 +308,11 @@ def _apart(theirs_ms: int | None, mine_ms: int | None) -> bool:
     return mine_ms is None or abs(theirs_ms - mine_ms) > LINE_SKEW_MS
 
 
-def _count_death(episode: Episode, replayed: list[TraceEvent], tally: Tally) -> None:
+def _count_death(
+    episode: Episode, replayed: list[TraceEvent], tally: Tally, window: Window
+) -> None:
     for line in episode.lines:
-        if line.event is Event.GROUP_DEAD:
+        if line.event is Event.GROUP_DEAD and window.holds(line.ts_us):
             died = any(event.event is Event.GROUP_DEAD for event in replayed)
             place = f"{clock(line.ts_us // 1000)}: "
             tally.row(None if died else place + "the core's group is not Empty, so does not die")

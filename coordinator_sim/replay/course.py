@@ -78,12 +78,12 @@ class Course:
     """Rounds and absences of one run of one episode, in order of time.
 
     Attributes:
-        returns: Restarts of processes that caused no rebalance.
+        returns_ms: When processes came back after a restart that caused no rebalance.
     """
 
     rounds: list[Round] = field(default_factory=list)
     absences: list[Absence] = field(default_factory=list)
-    returns: int = 0
+    returns_ms: list[int] = field(default_factory=list)
 
     def begin(self, at_ms: int, *, is_follow_up: bool) -> None:
         """Note that a rebalance begins."""
@@ -102,7 +102,7 @@ class Course:
             case Event.SYNC_LEADER:
                 self.rounds[-1].sync_ms = at_ms
             case Event.STATIC_REPLACED if event.attrs.get("rebalance") == "0":
-                self.returns += 1
+                self.returns_ms.append(at_ms)
             case _:
                 pass
 

@@ -27,6 +27,7 @@ from coordinator_sim.replay.costs import (
 from coordinator_sim.replay.report import RunFigures, WhatIf
 from coordinator_sim.replay.storms import storms_of
 from coordinator_sim.trace.rebalances import RebalanceOutcome
+from coordinator_sim.trace.window import ALWAYS, Window
 
 SECONDS_REBALANCING: Final = "seconds rebalancing"
 MEMBER_SECONDS: Final = "member-seconds paused"
@@ -176,6 +177,9 @@ class Finding(Struct, frozen=True, kw_only=True):
         basis: `computed`, `replayed` or `estimated`.
         confidence: How sure it is that the change meets the cause, 0 to 1.
         source_refs: Where the first lines behind it are, at most five.
+        first_us: When it first happened, microseconds of the trace's clock; of rebalances their
+            first lines count. None where the trace does not tell.
+        last_us: When it last happened.
     """
 
     group_id: str
@@ -192,13 +196,22 @@ class Finding(Struct, frozen=True, kw_only=True):
     confidence: float
     cost_unit: str = SECONDS_REBALANCING
     source_refs: tuple[str, ...] = ()
+    first_us: int | None = None
+    last_us: int | None = None
 
 
-def findings_of(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    """Return what costs a group, worst first; empty for a group that costs nothing.
+def findings_of(
+    group_id: str, costs: Sequence[RebalanceCost], window: Window = ALWAYS
+) -> list[Finding]:
+    """Return what costs a group in a window, worst first; empty for a group that costs nothing.
 
     Epochs of consumer, share and streams groups are left out: nobody stops for them, and the
     settings that would help against rebalances are those of the classic protocol.
+
+    Args:
+        group_id: The group.
+        costs: All its rebalances: a deploy or a storm may have begun before the window.
+        window: The time that counts.
     """
     costs = [each for each in costs if not (each.protocol_name or "").startswith(SERVER_PREFIX)]
     finders = (
@@ -215,7 +228,8 @@ def findings_of(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
         _coordinator_moves,
         _eager,
     )
-    found = [_fitting(each, costs) for finder in finders for each in finder(group_id, costs)]
+    shown = _Shown(costs, window)
+    found = [_fitting(each, costs) for finder in finders for each in finder(group_id, shown)]
     return worst_first(found)
 
 
@@ -226,6 +240,23 @@ def _fitting(finding: Finding, costs: Sequence[RebalanceCost]) -> Finding:
     if finding.setting is not None and refusal(kind, finding.setting.partition("=")[0]):
         return replace(finding, change=change, setting=None, assumes=())
     return replace(finding, change=change)
+
+
+class _Shown:
+    """The rebalances of a group, and which of them lie within a window."""
+
+    def __init__(self, costs: Sequence[RebalanceCost], window: Window) -> None:
+        self.every = costs
+        self._window = window
+
+    def of(self, costs: Iterable[RebalanceCost]) -> list[RebalanceCost]:
+        """Return those of some rebalances that lie within the window."""
+        return [each for each in costs if self._window.holds_ms(each.start_ms)]
+
+
+def newest_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings in order of their last occurrence, those without a time last."""
+    return sorted(findings, key=lambda each: -1 if each.last_us is None else each.last_us)[::-1]
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
@@ -293,12 +324,14 @@ def _finding(
             setting=words.setting,
             assumes=() if assumed is None else (assumed,),
             source_refs=tuple(each.line for each in behind[:_MOST_REFS]),
+            first_us=min(each.start_ms for each in behind) * 1000,
+            last_us=max(each.start_ms for each in behind) * 1000,
             **fields,  # type: ignore[arg-type]
         )
     ]
 
 
-def _timed(costs: Sequence[RebalanceCost]) -> list[RebalanceCost]:
+def _timed(costs: Iterable[RebalanceCost]) -> list[RebalanceCost]:
     """Return those that have a length: what an open one waited is no part of the group's costs."""
     return [each for each in costs if each.length_us is not None]
 
@@ -322,8 +355,8 @@ def _static(costs: Sequence[RebalanceCost]) -> str | None:
     return None if refusal(costs[0].client_kind, "group.instance.id") else STATIC
 
 
-def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    behind = [each for each in costs if each.deploy]
+def _deploys(group_id: str, shown: _Shown) -> list[Finding]:
+    behind = shown.of(each for each in shown.every if each.deploy)
     if not behind:
         return []
     deploys = len({each.deploy for each in behind})
@@ -337,21 +370,21 @@ def _deploys(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     return _finding(group_id, "deploys-rebalance-each-member", behind, words)
 
 
-def _dead_members(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    behind = [each for each in _timed(costs) if each.dead_ms]
+def _dead_members(group_id: str, shown: _Shown) -> list[Finding]:
+    behind = shown.of(each for each in _timed(shown.every) if each.dead_ms)
     cost_us = sum(each.dead_ms for each in behind) * 1000
     comes_back = any(each.restart for each in behind)
     words = _Words(
         what=f"{_counted(behind)} waited {seconds(cost_us)} for members that were then removed.",
         cost_us=cost_us,
-        setting=(_static(costs) if comes_back else None) or _SHORT_SESSION,
+        setting=(_static(shown.every) if comes_back else None) or _SHORT_SESSION,
         change="Have members close in good order when they are stopped (SIGTERM, not SIGKILL).",
     )
     return _finding(group_id, "dead-members-waited-for", behind, words)
 
 
-def _initial_delay(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    behind = [each for each in _timed(costs) if each.initial_ms >= _SHORT_MS]
+def _initial_delay(group_id: str, shown: _Shown) -> list[Finding]:
+    behind = shown.of(each for each in _timed(shown.every) if each.initial_ms >= _SHORT_MS)
     cost_us = sum(each.initial_ms for each in behind) * 1000
     words = _Words(
         what=f"{_counted(behind)} of an empty group waited {seconds(cost_us)} for more members.",
@@ -361,8 +394,8 @@ def _initial_delay(group_id: str, costs: Sequence[RebalanceCost]) -> list[Findin
     return _finding(group_id, "initial-delay", behind, words)
 
 
-def _slow_joiners(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    behind = [each for each in _timed(costs) if each.slow_ms >= _SLOW_MS]
+def _slow_joiners(group_id: str, shown: _Shown) -> list[Finding]:
+    behind = shown.of(each for each in _timed(shown.every) if each.slow_ms >= _SLOW_MS)
     cost_us = sum(each.slow_ms for each in behind) * 1000
     longest_us = max((each.slow_ms for each in behind), default=0) * 1000
     words = _Words(
@@ -375,9 +408,9 @@ def _slow_joiners(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding
     return _finding(group_id, "slow-joiners", behind, words, confidence=_at_most(behind, 0.6))
 
 
-def _poll_timeouts(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    late = _late_polls(costs)
-    behind = [each for each in costs if each.number in late]
+def _poll_timeouts(group_id: str, shown: _Shown) -> list[Finding]:
+    late = _late_polls(shown.every)
+    behind = shown.of(each for each in shown.every if each.number in late)
     times = sum(each.trigger == POLL_TIMEOUT for each in behind)
     back = sum(each.restart == CAME for each in behind)
     cost_us = _length_us(behind)
@@ -404,11 +437,11 @@ def _late_polls(costs: Sequence[RebalanceCost]) -> set[int]:
     return went | {each.number for each in costs if each.root in went}
 
 
-def _storm(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+def _storm(group_id: str, shown: _Shown) -> list[Finding]:
     """Find rebalances that come close together and are not a deploy's; name the first cause."""
-    known = _late_polls(costs) | _visits(costs)
-    own = [each for each in costs if not each.deploy and each.number not in known]
-    behind = [each for storm in storms_of(own) for each in storm]
+    known = _late_polls(shown.every) | _visits(shown.every)
+    own = [each for each in shown.every if not each.deploy and each.number not in known]
+    behind = shown.of(each for storm in storms_of(own) for each in storm)
     if not behind:
         return []
     cost_us = _length_us(behind)
@@ -425,15 +458,16 @@ def _storm(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
     return _finding(group_id, "rebalance-storm", behind, words, confidence=sure)
 
 
-def _flapping(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+def _flapping(group_id: str, shown: _Shown) -> list[Finding]:
     """Find the client that goes and comes most often outside deploys."""
     own: dict[str, list[RebalanceCost]] = {}
-    visits = _visits(costs)
-    for each in costs:
+    visits = _visits(shown.every)
+    for each in shown.every:
         is_own = each.restart in {CAME, WENT} and each.client and not each.deploy
         if is_own and each.number not in visits and each.trigger != POLL_TIMEOUT:
             own.setdefault(each.client, []).append(each)
-    flapping = {client: each for client, each in own.items() if len(each) >= 2 * _FLAPS}
+    often = {client: each for client, each in own.items() if len(each) >= 2 * _FLAPS}
+    flapping = {client: behind for client, each in often.items() if (behind := shown.of(each))}
     if not flapping:
         return []
     client = max(flapping, key=lambda name: (_length_us(flapping[name]), name))
@@ -443,7 +477,7 @@ def _flapping(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
         what=f"{client} went and came back again and again: {_counted(behind)}, "
         f"{seconds(cost_us)} of rebalancing.",
         cost_us=cost_us,
-        setting=_static(costs),
+        setting=_static(shown.every),
         change=f"See in its own log why {client} restarts.",
     )
     return _finding(group_id, "flapping-member", behind, words)
@@ -469,12 +503,12 @@ def _visits(costs: Sequence[RebalanceCost]) -> set[int]:
     return {each.number for came, went, _ in _one_shots(costs) for each in (came, went)}
 
 
-def _one_shot_consumers(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+def _one_shot_consumers(group_id: str, shown: _Shown) -> list[Finding]:
     """Find consumers that are started one after the other, each for a moment."""
-    visits = _one_shots(costs)
+    visits = [each for each in _one_shots(shown.every) if shown.of(each[:1])]
     if not visits:
         return []
-    behind = [each for came, went, _ in visits for each in (came, went)]
+    behind = shown.of(each for came, went, _ in _one_shots(shown.every) for each in (came, went))
     stay_us = median_low([stay_ms for _, _, stay_ms in visits]) * 1000
     words = _Words(
         what=f"A consumer joined the empty group {often(len(visits))}, was alone in it, and left "
@@ -486,10 +520,10 @@ def _one_shot_consumers(group_id: str, costs: Sequence[RebalanceCost]) -> list[F
     return _finding(group_id, "one-shot-consumers", behind, words)
 
 
-def _joins_again(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+def _joins_again(group_id: str, shown: _Shown) -> list[Finding]:
     """Find the member that most often joins again although it never left."""
     own: dict[str, list[RebalanceCost]] = {}
-    for each in costs:
+    for each in shown.every:
         if each.trigger == REJOINED and not (
             each.client_cause or each.is_follow_up or each.restart
         ):
@@ -499,6 +533,7 @@ def _joins_again(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]
     if len(behind) < _REJOINS:
         return []
     apart_ms = [after.start_ms - before.start_ms for before, after in pairwise(behind)]
+    behind = shown.of(behind)
     words = _Words(
         what=f"{client or 'A member'} joined again {often(len(behind))} without having left, "
         f"once every {seconds(median_low(apart_ms) * 1000)}: {seconds(_length_us(behind))} of "
@@ -510,11 +545,11 @@ def _joins_again(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]
     return _finding(group_id, "member-joins-again", behind, words)
 
 
-def _client_causes(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+def _client_causes(group_id: str, shown: _Shown) -> list[Finding]:
     """Find causes that the logs of clients tell, and no coordinator knows."""
     found: list[Finding] = []
     for kind, (causes, what, change) in _CLIENT_CAUSES.items():
-        behind = [each for each in costs if each.client_cause in causes]
+        behind = shown.of(each for each in shown.every if each.client_cause in causes)
         cost_us = _length_us(behind)
         clients = {each.client for each in behind if each.client}
         of = f" of {next(iter(clients))}" if len(clients) == 1 else ""
@@ -527,12 +562,12 @@ def _client_causes(group_id: str, costs: Sequence[RebalanceCost]) -> list[Findin
     return found
 
 
-def _coordinator_moves(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
-    behind = [
+def _coordinator_moves(group_id: str, shown: _Shown) -> list[Finding]:
+    behind = shown.of(
         each
-        for each in costs
+        for each in shown.every
         if each.trigger == COORDINATOR_MOVED or each.outcome is RebalanceOutcome.COORDINATOR_MOVED
-    ]
+    )
     cost_us = _length_us(behind)
     words = _Words(
         what=f"{_counted(behind)} around a move of the group's coordinator: {seconds(cost_us)} of "
@@ -543,13 +578,13 @@ def _coordinator_moves(group_id: str, costs: Sequence[RebalanceCost]) -> list[Fi
     return _finding(group_id, "coordinator-moves", behind, words)
 
 
-def _eager(group_id: str, costs: Sequence[RebalanceCost]) -> list[Finding]:
+def _eager(group_id: str, shown: _Shown) -> list[Finding]:
     """Find eager rebalances of a group with members, where the trace tells the protocol."""
-    behind = [
+    behind = shown.of(
         each
-        for each in costs
+        for each in shown.every
         if each.protocol_name and not is_cooperative(each.protocol_name) and not each.initial_ms
-    ]
+    )
     if not behind:
         return []
     protocol = behind[-1].protocol_name

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from coordinator_sim.clients.client_kind import ClientKind, kind_of_lines
+from coordinator_sim.clients.client_kind import kind_of_lines
 from coordinator_sim.replay.charges import Charge, charges_in, trace_of
 from coordinator_sim.replay.compare import compare
 from coordinator_sim.replay.cost_sums import sums_of
@@ -31,6 +31,7 @@ from coordinator_sim.trace.history import (
 )
 from coordinator_sim.trace.rebalances import Episode, epoch_groups_in
 from coordinator_sim.trace.schema import RunManifest
+from coordinator_sim.trace.window import ALWAYS, Window
 
 CERTAIN: Final = (
     "replay reproduces all rows that the source determines of these groups",
@@ -67,13 +68,14 @@ class Trial(Struct, frozen=True, kw_only=True):
 _NO_TRIAL: Final = Trial(grid=())
 
 
-def replay_log(
+def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
     events: Iterable[TraceEvent],
     info: RunInfo,
     grid: Sequence[Settings] = (),
     *,
     by_group: Mapping[str, Trial] = MappingProxyType({}),
     known: KnownGroups = NOTHING_KNOWN,
+    window: Window = ALWAYS,
     on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
     """Replay brokers' logs, request logs, captures and records of the offsets topic.
@@ -88,6 +90,7 @@ def replay_log(
         grid: Combinations of settings to try; empty for none.
         by_group: What else to try, for single groups.
         known: What is known of the groups beside these lines.
+        window: The time that counts; what was before it is played, and not counted.
         on_progress: Gets the number of events done.
     """
     events = list(events)
@@ -107,12 +110,12 @@ def replay_log(
         episodes = [each for each in episodes_of(group_id, own) if each.generation is not None]
         if any(episode.rebalances for episode in episodes):
             kind = kind_of_lines(own)
-            for subject, plain in _replay_group(episodes, versions, known, report, kind):
+            for subject, plain in _replay_group(episodes, versions, known, report, window):
                 changed: list[TraceEvent] = plain
                 trial = by_group.get(group_id, _NO_TRIAL)
                 tried = [*grid, *trial.grid]
                 if tried:
-                    asked = replace(subject, windows=trial.windows)
+                    asked = replace(subject, windows=trial.windows, client_kind=kind)
                     entries, changed = what_if(asked, tried)
                     report.what_if.extend(entries)
                 told.extend(changed)
@@ -120,6 +123,8 @@ def replay_log(
             report.silent_groups.append(group_id)
         if on_progress is not None:
             on_progress(done)
+    if window != ALWAYS:
+        report.leave_out_silent()
     if grid:
         report.certain.extend(CERTAIN)
         report.conditions.extend(conditions_of(grid))
@@ -127,18 +132,23 @@ def replay_log(
     return ReplayResult(report, told)
 
 
-def with_own_times(known: KnownGroups, events: Sequence[TraceEvent], info: RunInfo) -> KnownGroups:
+def with_own_times(
+    known: KnownGroups, events: Sequence[TraceEvent], info: RunInfo, window: Window = ALWAYS
+) -> KnownGroups:
     """Return what is known with what rebalances cost in time, as `findings --costs` shows it.
 
     Args:
         known: What else is known.
         events: All events of the groups that are replayed, in the order of the trace.
         info: Facts of the trace; those of one on disk have its end.
+        window: The time that counts.
     """
     end_us = info.last_ts_us if isinstance(info, RunManifest) else None
     own: dict[tuple[str | None, str], list[Charge]] = {}
     for each in charges_in(trace_of(events, info.source, end_us)):
-        own.setdefault((each.source_ref, each.group_id), []).append(each)
+        shown = own.setdefault((each.source_ref, each.group_id), [])
+        if window.holds(each.seen_us):
+            shown.append(each)
     times = {}
     for key, charges in own.items():
         sums = sums_of(charges)
@@ -188,7 +198,7 @@ def _replay_group(
     versions: dict[str | None, str],
     known: KnownGroups,
     report: ReplayReport,
-    kind: ClientKind,
+    window: Window,
 ) -> Iterator[tuple[Subject, list[TraceEvent]]]:
     """Replay a group unchanged, and yield it with the core's events, file by file."""
     by_file: dict[str | None, list[Episode]] = {}
@@ -214,7 +224,7 @@ def _replay_group(
         for plan in plans:
             plan.heartbeat_interval_ms = known.heartbeats_ms.get(fidelity.group_id)
             events = events_of(drive(plan, profile, UNKNOWN), plan)
-            _judge(plan, events, fidelity)
+            _judge(plan, events, fidelity, window)
             told.extend(events)
             plan.rejoins_ms = known.rejoins_ms.get(fidelity.group_id, {})
         subject = Subject(
@@ -223,7 +233,7 @@ def _replay_group(
             profile=choice.profile,
             work=known.work_of(fidelity.group_id),
             own_times=known.own_times.get((source_ref, fidelity.group_id)),
-            client_kind=kind,
+            shown=window,
         )
         yield subject, told
 
@@ -237,8 +247,10 @@ def _share_initial_delay(plans: list[GroupPlan]) -> None:
             plan.assumed_initial_delay_ms = known
 
 
-def _judge(plan: GroupPlan, events: list[TraceEvent], fidelity: GroupFidelity) -> None:
-    for kind, tally in compare(plan.episode, events).items():
+def _judge(
+    plan: GroupPlan, events: list[TraceEvent], fidelity: GroupFidelity, window: Window
+) -> None:
+    for kind, tally in compare(plan.episode, events, window).items():
         fidelity.tallies.setdefault(kind, Tally()).add(tally)
     if plan.episode.resumed:
         fidelity.assumed.append(f"begins anew, because {plan.episode.resumed}")

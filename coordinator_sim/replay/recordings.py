@@ -45,6 +45,7 @@ from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim.trace.rebalances import Rebalance, epoch_groups_in
+from coordinator_sim.trace.window import ALWAYS, Window
 
 ANSWERS: Final = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT, Event.OFFSET_COMMIT})
 _LEADS: Final = frozenset(
@@ -291,7 +292,7 @@ class _Attempt(Struct, frozen=True):
     """A replay of the recording with one guess of its unknown settings."""
 
     delay_ms: int
-    events: list[TraceEvent]
+    driver: RecordedDriver
     tallies: dict[str, dict[str, Tally]]
 
     @property
@@ -318,6 +319,7 @@ def replay_recording(
     grid: Sequence[Settings] = (),
     *,
     given: Partitions = Partitions({}),  # noqa: B008 - frozen
+    window: Window = ALWAYS,
 ) -> ReplayResult:
     """Replay a whole recorded trace.
 
@@ -329,6 +331,7 @@ def replay_recording(
         info: Facts of the trace.
         grid: Combinations of settings to try; empty for none.
         given: Partitions of groups whose assignments the trace lacks.
+        window: The time that counts; all requests are replayed.
     """
     left_out = epoch_groups_in(events)
     events = [each for each in events if each.group_id not in left_out]
@@ -345,7 +348,7 @@ def replay_recording(
     assumed = recording.assumptions()
     if told_ms is None:
         assumed = [f"{INITIAL_DELAY}={best.delay_ms}, the guess that fits best", *assumed]
-    for group_id, tallies in best.tallies.items():
+    for group_id, tallies in _tallies(recording.events, best.driver, window).items():
         report.groups.append(
             GroupFidelity(
                 source_ref=None,
@@ -357,10 +360,12 @@ def replay_recording(
                 assumed=list(assumed),
             )
         )
+    if window != ALWAYS:
+        report.leave_out_silent()
     if not grid:
-        return ReplayResult(report, best.events)
-    known = with_own_times(known_groups(events, given), events, info)
-    changed = replay_log(as_logged(events, profile), info, grid, known=known)
+        return ReplayResult(report, best.driver.events)
+    known = with_own_times(known_groups(events, given), events, info, window)
+    changed = replay_log(as_logged(events, profile), info, grid, known=known, window=window)
     report.what_if = changed.report.what_if
     report.certain = changed.report.certain
     report.conditions = changed.report.conditions
@@ -415,17 +420,24 @@ def _best_attempt(recording: Recording, profile: Profile, delays_ms: list[int]) 
 
 def _attempt(recording: Recording, profile: Profile, delay_ms: int) -> _Attempt:
     driver = RecordedDriver(recording, profile, initial_delay_ms=delay_ms)
-    events = driver.run()
-    theirs, mine = _rebalances(recording.events), _rebalances(events)
-    answers = compare_answers(recorded_answers(recording.events), driver.answers)
+    driver.run()
+    return _Attempt(delay_ms, driver, _tallies(recording.events, driver, ALWAYS))
+
+
+def _tallies(
+    recorded: list[TraceEvent], driver: RecordedDriver, window: Window
+) -> dict[str, dict[str, Tally]]:
+    """Return the tallies of what lies within a window, by group and kind."""
+    theirs, mine = _rebalances(recorded), _rebalances(driver.events)
+    answers = compare_answers(recorded_answers(recorded), driver.answers, window)
     tallies: dict[str, dict[str, Tally]] = {}
     for group_id, rebalances in theirs.items():
         if not rebalances:
             continue
         pairs = _paired(rebalances, mine.get(group_id, []))
-        tallies[group_id] = compare_pairs(pairs)
+        tallies[group_id] = compare_pairs(pairs, window=window)
         tallies[group_id][ANSWERS_KIND] = answers.get(group_id, Tally())
-    return _Attempt(delay_ms, events, tallies)
+    return tallies
 
 
 def _rebalances(events: list[TraceEvent]) -> dict[str, list[Rebalance]]:

@@ -67,6 +67,11 @@ class GroupFidelity(Struct, kw_only=True):
     unexplained: list[str] = field(default_factory=list)
 
     @property
+    def has_rows(self) -> bool:
+        """Whether any row was compared, or left open."""
+        return any(tally.in_source or tally.assumed for tally in self.tallies.values())
+
+    @property
     def is_reproduced(self) -> bool:
         """Whether all rows that the source determines were reproduced."""
         return all(tally.reproduced == tally.in_source for tally in self.tallies.values())
@@ -196,6 +201,14 @@ class ReplayReport(Struct, kw_only=True):
     def is_reproduced(self) -> bool:
         """Whether all rows that the source determines were reproduced."""
         return all(group.is_reproduced for group in self.groups)
+
+    def leave_out_silent(self) -> None:
+        """Put groups without any row that counts with the silent ones."""
+        silent = [each for each in self.groups if not each.has_rows]
+        self.groups = [each for each in self.groups if each.has_rows]
+        told = {each.group_id for each in self.groups}
+        names = dict.fromkeys(each.group_id for each in silent if each.group_id not in told)
+        self.silent_groups.extend(names)
 
     def of_type(self, group_type: str) -> list[str]:
         """Return the groups with epochs of one type, which were left out."""

@@ -13,6 +13,7 @@ from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.runs.run_directory import RunDirectory
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import CLIENT_SOURCES
+from coordinator_sim.trace.window import ALWAYS, Window
 
 _SHOWN: Final = 3
 """Groups that a message names."""
@@ -24,6 +25,7 @@ def replay_run(
     *,
     given: Partitions = Partitions({}),  # noqa: B008 - frozen
     group_id: str | None = None,
+    window: Window = ALWAYS,
     on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
     """Replay a trace on disk.
@@ -33,6 +35,7 @@ def replay_run(
         grid: Combinations of settings to try; empty for none.
         given: Partitions of groups whose assignments the trace lacks.
         group_id: The only group to replay; None for all.
+        window: The time that counts; all of the trace is replayed.
         on_progress: Gets the number of events done.
 
     Raises:
@@ -45,12 +48,14 @@ def replay_run(
         group_named(group_id, groups)
         events = [each for each in events if each.group_id in {None, group_id}]
     if is_recording(run.info):
-        result = replay_recording(events, run.info, grid, given=given)
+        result = replay_recording(events, run.info, grid, given=given, window=window)
     else:
         known = known_groups(events, given)
         if grid:
-            known = with_own_times(known, events, run.info)
-        result = replay_log(events, run.info, grid, known=known, on_progress=on_progress)
+            known = with_own_times(known, events, run.info, window)
+        result = replay_log(
+            events, run.info, grid, known=known, window=window, on_progress=on_progress
+        )
     report = result.report
     if not report.groups and report.epoch_groups:
         shown = list(report.epoch_groups.items())[:_SHOWN]
@@ -58,6 +63,11 @@ def replay_run(
         raise DataError(
             f"{run.path}: replay is for groups of the classic protocol, and {named}; "
             "coordinator-sim explain tells of their epochs"
+        )
+    if not report.groups and report.silent_groups and window != ALWAYS:
+        raise DataError(
+            f"{run.path}: no group that can be replayed rebalances in this window; "
+            "coordinator-sim explain tells when they do"
         )
     if not report.groups:
         raise DataError(

@@ -27,6 +27,7 @@ from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.replay.work_findings import work_findings
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, coordinator_events, group_lines
+from coordinator_sim.trace.window import ALWAYS, Window
 
 _FOR_EVER_MS: Final = 1 << 62
 
@@ -56,17 +57,23 @@ class Weighed(Struct, frozen=True, kw_only=True):
 
 
 def findings_in(
-    events: Sequence[TraceEvent], source: Source, end_us: int | None = None
+    events: Sequence[TraceEvent],
+    source: Source,
+    end_us: int | None = None,
+    window: Window = ALWAYS,
 ) -> list[Finding]:
-    """Return the findings of all groups of a trace, worst first; arguments as of `trace_of`."""
+    """Return what of the findings of all groups lies within a window, worst first.
+
+    Other arguments as of `trace_of`.
+    """
     by_group: dict[str, list[RebalanceCost]] = {}
     for each in charges_in(trace_of(events, source, end_us)):
         by_group.setdefault(each.group_id, []).append(each.cost)
     found: list[Finding] = []
     for group_id, lines in group_lines(coordinator_events(events, source)).items():
         costs = by_group.get(group_id, [])
-        found += findings_of(group_id, costs)
-        found += work_findings(group_id, lines, costs)
+        found += findings_of(group_id, costs, window)
+        found += work_findings(group_id, lines, costs, window)
     found += client_findings(client_views(events, source))
     return worst_first(found)
 
@@ -77,6 +84,7 @@ def weigh(
     info: RunInfo,
     given: Partitions,
     *,
+    window: Window = ALWAYS,
     on_progress: Callable[[int], None] | None = None,
 ) -> list[Weighed]:
     """Return findings with what their settings save, in the same order.
@@ -89,6 +97,7 @@ def weigh(
         events: All events of the trace, in its order.
         info: Facts of the trace.
         given: Partitions of groups whose assignments the trace lacks.
+        window: The time that the findings are of.
         on_progress: Gets the number of events done.
     """
     wanted: dict[str, list[Settings]] = {}
@@ -103,7 +112,8 @@ def weigh(
         logged(own, info),
         info,
         by_group={group_id: Trial(grid=grid) for group_id, grid in wanted.items()},
-        known=with_own_times(known_groups(own, given), own, info),
+        known=with_own_times(known_groups(own, given), own, info, window),
+        window=window,
         on_progress=on_progress,
     )
     return [_weighed(finding, result.report.what_if) for finding in findings]
@@ -115,6 +125,7 @@ def weigh_deploys(
     events: Sequence[TraceEvent],
     info: RunInfo,
     given: Partitions,
+    window: Window = ALWAYS,
 ) -> list[Saved]:
     """Return what static membership would have saved in each deploy, in the same order.
 
@@ -127,6 +138,7 @@ def weigh_deploys(
         events: All events of the trace, in its order.
         info: Facts of the trace.
         given: Partitions of groups whose assignments the trace lacks.
+        window: The time that the costs of the deploys are of.
     """
     (settings,) = parse_grid([STATIC])
     by_group: dict[str, list[Charge]] = {deploy.group_id or "": [] for deploy in deploys}
@@ -135,7 +147,9 @@ def weigh_deploys(
     windows: dict[str, list[tuple[int, int]]] = {group_id: [] for group_id in by_group}
     for deploy in deploys:
         group_id = deploy.group_id or ""
-        windows[group_id].append(_window(deploy.deploy_no, by_group[group_id]))
+        lasted_ms = _window(deploy.deploy_no, by_group[group_id])
+        from_ms, until_ms = (window.nearest_us(at_ms * 1000) // 1000 for at_ms in lasted_ms)
+        windows[group_id].append((from_ms, until_ms))
     wanted = [event for event in events if event.group_id is None or event.group_id in windows]
     result = replay_log(
         logged(wanted, info),

@@ -13,6 +13,7 @@ from msgspec import Struct
 from coordinator_sim.replay.findings import DELIVERIES_AGAIN, RECORD_SECONDS, Finding
 from coordinator_sim.replay.names import share_member_of
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.window import ALWAYS, Window
 from coordinator_sim.trace.work import records_in
 
 _OF_USED_UP: Final = (
@@ -44,6 +45,8 @@ class LostLocks(Struct, frozen=True, kw_only=True):
             others are of a member that was frozen, cut off, or busy to the end of the trace.
         silent_us: For how long those were on their records that are not late.
         late_us: Longest time from a delivery to a late acknowledgement; 0 without any.
+        first_us: When the first of them ran out.
+        last_us: When the last of them did.
     """
 
     client: str
@@ -51,6 +54,8 @@ class LostLocks(Struct, frozen=True, kw_only=True):
     late: int
     silent_us: int
     late_us: int
+    first_us: int = 0
+    last_us: int = 0
 
 
 class ShareRecords(Struct, frozen=True, kw_only=True):
@@ -69,6 +74,7 @@ class ShareRecords(Struct, frozen=True, kw_only=True):
         held_us: Longest time from the first delivery of one of these to its end; its partition's
             start offset cannot pass it meanwhile.
         lost_locks: By client, most records first.
+        used_up_us: When the first and the last of the used up were archived; empty without any.
     """
 
     deliveries: int
@@ -79,15 +85,17 @@ class ShareRecords(Struct, frozen=True, kw_only=True):
     used_up_again: int
     held_us: int
     lost_locks: tuple[LostLocks, ...]
+    used_up_us: tuple[int, ...] = ()
 
 
-def share_records(lines: Sequence[TraceEvent]) -> ShareRecords | None:
+def share_records(lines: Sequence[TraceEvent], window: Window = ALWAYS) -> ShareRecords | None:
     """Return the fates of a group's records; None where the trace has none.
 
     Args:
         lines: All events of the group, in the order of the trace.
+        window: What happened within it counts.
     """
-    reading = _Reading()
+    reading = _Reading(window)
     for line in lines:
         if line.event in reading.takes:
             reading.takes[line.event](line, share_member_of(line) or "")
@@ -97,7 +105,8 @@ def share_records(lines: Sequence[TraceEvent]) -> ShareRecords | None:
 class _Reading:
     """Reads a group's events one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, window: Window) -> None:
+        self._window = window
         self.takes = {
             Event.RECORDS_DELIVERED: self._delivered,
             Event.RECORDS_ACKNOWLEDGED: self._acknowledged,
@@ -110,9 +119,11 @@ class _Reading:
         """Record and client -> when the client last got it."""
         self._ends: dict[_Place, tuple[int, int]] = {}
         """Archived record -> deliveries, and when."""
-        self._rejected: dict[_Place, None] = {}
-        self._lost: dict[tuple[_Place, str], int] = {}
-        """Record and client whose last lock ran out -> how long it was on the record."""
+        self._rejected: dict[_Place, int] = {}
+        self._lost: dict[tuple[_Place, str], tuple[int, bool]] = {}
+        """Record and client whose last lock ran out -> how long it was locked; in the window?"""
+        self._lost_us: dict[str, list[int]] = {}
+        """By client, when locks ran out."""
         self.records: Counter[str] = Counter()
         """Locks that ran out, by client."""
         self._silent_us: Counter[str] = Counter()
@@ -128,11 +139,11 @@ class _Reading:
 
     def _acknowledged(self, line: TraceEvent, client: str) -> None:
         for place in records_in(line):
-            locked_us = self._lost.pop((place, client), None)
+            locked_us, is_shown = self._lost.pop((place, client), (None, False))
             is_taken = "error" not in line.attrs or (place in self._ends and locked_us is None)
             if line.attrs["type"] == "reject" and is_taken:
-                self._rejected[place] = None
-            if locked_us is not None:
+                self._rejected[place] = line.ts_us
+            if locked_us is not None and is_shown:
                 self._late[client] += 1
                 self._silent_us[client] -= locked_us
                 late_us = line.ts_us - self._held.get((place, client), line.ts_us)
@@ -144,23 +155,32 @@ class _Reading:
 
     def _timed_out(self, line: TraceEvent, client: str) -> None:
         locked_us = line.latency_us or 0
+        is_shown = self._window.holds(line.ts_us)
+        if is_shown:
+            self._lost_us.setdefault(client, []).append(line.ts_us)
         for place in records_in(line):
-            self._lost[place, client] = locked_us
-            self.records[client] += 1
-            self._silent_us[client] += locked_us
+            self._lost[place, client] = locked_us, is_shown
+            self.records[client] += is_shown
+            self._silent_us[client] += locked_us * is_shown
 
     def result(self) -> ShareRecords:
         """Return the fates of all records so far."""
-        deliveries = sum(map(len, self.delivered.values()))
-        used_up = {place: end for place, end in self._ends.items() if place not in self._rejected}
+        holds = self._window.holds
+        used_up = {
+            place: end
+            for place, end in self._ends.items()
+            if place not in self._rejected and holds(end[1])
+        }
         held_us = [
             us - min(self.delivered.get(place, {0: us}).values())
             for place, (_, us) in used_up.items()
         ]
         return ShareRecords(
-            deliveries=deliveries,
-            again=deliveries - len(self.delivered),
-            rejected=len(self._rejected),
+            deliveries=sum(holds(us) for own in self.delivered.values() for us in own.values()),
+            again=sum(
+                holds(us) for own in self.delivered.values() for us in list(own.values())[1:]
+            ),
+            rejected=sum(map(holds, self._rejected.values())),
             used_up=tuple(f"{topic}-{number}@{offset}" for topic, number, offset in used_up),
             limit=max((count for count, _ in used_up.values()), default=0),
             used_up_again=sum(len(self.delivered.get(place, {0: 0})) - 1 for place in used_up),
@@ -172,10 +192,18 @@ class _Reading:
                     late=self._late[client],
                     silent_us=self._silent_us[client],
                     late_us=self._late_us.get(client, 0),
+                    first_us=self._lost_us[client][0],
+                    last_us=self._lost_us[client][-1],
                 )
                 for client, records in self.records.most_common()
+                if records
             ),
+            used_up_us=_ends_of([us for _, us in used_up.values()]),
         )
+
+
+def _ends_of(instants: Sequence[int]) -> tuple[int, ...]:
+    return (min(instants), max(instants)) if instants else ()
 
 
 def _late_of(locks: LostLocks) -> int:
@@ -191,6 +219,7 @@ def share_findings(group_id: str, records: ShareRecords) -> list[Finding]:
     late = [each for each in records.lost_locks if each.late]
     silent = [each for each in records.lost_locks if _silent_of(each)]
     found: list[tuple[str, float, str, str, str]] = []
+    times: list[tuple[int, ...]] = []
     if records.used_up:
         what = (
             f"{len(records.used_up):,} records were archived after {records.limit} deliveries, the "
@@ -199,6 +228,7 @@ def share_findings(group_id: str, records: ShareRecords) -> list[Finding]:
             f".locks, for {records.held_us / 1e6:.1f} s at most."
         )
         cost = records.used_up_again
+        times.append(records.used_up_us)
         found.append(("records-used-up", cost, DELIVERIES_AGAIN, what, _OF_USED_UP))
     if late:
         count, longest_us = sum(map(_late_of, late)), max(each.late_us for each in late)
@@ -208,6 +238,7 @@ def share_findings(group_id: str, records: ShareRecords) -> list[Finding]:
             f"acknowledgements, up to {longest_us / 1e6:.1f} s after the delivery, counted for "
             "nothing."
         )
+        times.append(_times_of(late))
         found.append(("locks-shorter-than-processing", count, DELIVERIES_AGAIN, what, _OF_LATE))
     if silent:
         count = sum(map(_silent_of, silent))
@@ -217,6 +248,7 @@ def share_findings(group_id: str, records: ShareRecords) -> list[Finding]:
             "Nobody else could have them meanwhile."
         )
         cost_s = sum(each.silent_us for each in silent) / 1e6
+        times.append(_times_of(silent))
         found.append(("locked-by-silent-members", cost_s, RECORD_SECONDS, what, _OF_SILENT))
     return [
         Finding(
@@ -228,6 +260,12 @@ def share_findings(group_id: str, records: ShareRecords) -> list[Finding]:
             what=what,
             change=change,
             confidence=1.0,
+            first_us=first_us,
+            last_us=last_us,
         )
-        for kind, cost, unit, what, change in found
+        for (kind, cost, unit, what, change), (first_us, last_us) in zip(found, times, strict=True)
     ]
+
+
+def _times_of(locks: Sequence[LostLocks]) -> tuple[int, ...]:
+    return _ends_of([at_us for each in locks for at_us in (each.first_us, each.last_us)])

@@ -17,6 +17,7 @@ from coordinator_sim.replay.strategies import (
     fewest_moves,
     moves_between,
 )
+from coordinator_sim.trace.window import ALWAYS, Window
 
 
 class SharingCosts(Struct, frozen=True, kw_only=True):
@@ -68,7 +69,13 @@ class SharingCosts(Struct, frozen=True, kw_only=True):
 
 
 def sharing_costs(
-    course: Course, strategy: Strategy, until_ms: int, dropped: set[object], *, is_new: bool
+    course: Course,
+    strategy: Strategy,
+    until_ms: int,
+    dropped: set[object],
+    *,
+    is_new: bool,
+    window: Window = ALWAYS,
 ) -> SharingCosts:
     """Return the costs of a strategy over one run, up to `until_ms`.
 
@@ -79,9 +86,10 @@ def sharing_costs(
         dropped: Gets the items that lost a working owner.
         is_new: Whether nobody worked before the run, so that an item counts from its first owner
             on; otherwise all had one.
+        window: Only rounds that begin within it cost, each up to the next one.
     """
     owned = 0 if is_new else strategy.size
-    return _Ledger(course, strategy, until_ms, dropped, owned_before=owned).run()
+    return _Ledger(course, strategy, until_ms, dropped, owned_before=owned).run(window)
 
 
 class _Ledger:
@@ -119,15 +127,19 @@ class _Ledger:
         self._paused_ms = self._stopped_ms = self._unowned_ms = 0
         self._moved = self._needless = self._follow_ups = 0
         self._dropped = dropped
+        self._is_shown = False
         self._since: dict[object, int] = {}
         self._gone: dict[str, int] = {}
         self._interrupted = self._longest_ms = 0
 
-    def run(self) -> SharingCosts:
-        """Return the costs."""
+    def run(self, window: Window) -> SharingCosts:
+        """Return the costs of the rounds that begin within a window."""
+        shown = 0
         for round_, following in zip_longest(self._rounds, self._rounds[1:]):
             next_ms = self._until_ms if following is None else following.start_ms
             self._go(round_.start_ms)
+            self._is_shown = window.holds_ms(round_.start_ms)
+            shown += self._is_shown
             self._begin(round_)
             self._rejoin(round_, next_ms if round_.sync_ms is None else round_.sync_ms)
             if round_.sync_ms is not None and round_.seats:
@@ -140,11 +152,11 @@ class _Ledger:
                 self._pausing.clear()
         self._go(self._until_ms)
         for since_ms in self._since.values():
-            self._longest_ms = max(self._longest_ms, self._until_ms - since_ms)
+            self._lasts(self._until_ms - since_ms)
         return SharingCosts(
             strategy=self._strategy.name,
             items=self._strategy.size,
-            rebalances=len(self._rounds),
+            rebalances=shown,
             follow_ups=self._follow_ups,
             moved=self._moved,
             needless=self._needless if self._strategy.is_uniform else None,
@@ -191,7 +203,8 @@ class _Ledger:
     def _hand_out(self, next_ms: int) -> None:
         """Share out now, and again for as long as the strategy asks and no other round begins."""
         for seat in self._seats:
-            self._paused_ms += self._now_ms - self._pausing.pop(seat.key, self._now_ms)
+            paused_ms = self._now_ms - self._pausing.pop(seat.key, self._now_ms)
+            self._paused_ms += paused_ms * self._is_shown
         self._pausing.clear()
         while True:
             result = self._strategy.share(self._seats, self._owners, self._now_ms)
@@ -203,12 +216,12 @@ class _Ledger:
                 self._settle(result)
             if not asks or ends_ms >= next_ms:
                 return
-            self._follow_ups += 1
+            self._follow_ups += self._is_shown
             self._go(ends_ms)
 
     def _settle(self, result: Result) -> None:
         """Compare with the last finished hand-over."""
-        if self._settled:
+        if self._settled and self._is_shown:
             moved = moves_between(self._settled, result.owners)
             keys = [seat.key for seat in self._seats]
             self._moved += moved
@@ -222,15 +235,21 @@ class _Ledger:
         for item in owners:
             since_ms = self._since.pop(item, None)
             if since_ms is not None:
-                self._longest_ms = max(self._longest_ms, self._now_ms - since_ms)
+                self._lasts(self._now_ms - since_ms)
         self._owners = owners
         self._worked.update(owners)
         self._loads = Counter(owners.values())
 
     def _interrupt(self, item: object, key: str) -> None:
-        self._interrupted += 1
-        self._dropped.add(item)
+        if self._is_shown:
+            self._interrupted += 1
+            self._dropped.add(item)
         self._since[item] = self._gone.get(key, self._now_ms)
+
+    def _lasts(self, length_ms: int) -> None:
+        """Note for how long an item had no working owner."""
+        if self._is_shown:
+            self._longest_ms = max(self._longest_ms, length_ms)
 
     def _go(self, to_ms: int) -> None:
         """Go on in time, and count what nobody works on meanwhile."""
@@ -239,10 +258,12 @@ class _Ledger:
             return
         length_ms = self._now_ms - from_ms
         ever = max(self._owned_before, len(self._worked))
+        idle_ms = self._idle_ms(from_ms)
+        if not self._is_shown:
+            return
         if ever and not self._owners:
             self._stopped_ms += length_ms
-        self._unowned_ms += (ever - len(self._owners)) * length_ms
-        self._unowned_ms += self._idle_ms(from_ms)
+        self._unowned_ms += (ever - len(self._owners)) * length_ms + idle_ms
 
     def _idle_ms(self, from_ms: int) -> int:
         """Return the time that items of absent members are idle since `from_ms`, summed up."""
@@ -267,10 +288,10 @@ class _Ledger:
             return
         self._gone.pop(absence.key, None)
         own = [item for item, key in self._owners.items() if key == absence.key]
-        if own:
+        if own and self._is_shown:
             self._interrupted += len(own)
             self._dropped.update(own)
-            self._longest_ms = max(self._longest_ms, absence.length_ms)
+            self._lasts(absence.length_ms)
 
 
 def _own_rounds(rounds: list[Round], *, is_connect: bool) -> list[Round]:

@@ -39,6 +39,7 @@ from coordinator_sim.replay.sharing import SharingCosts, sharing_costs
 from coordinator_sim.replay.strategies import ConnectStrategy, ConsumerStrategy, Strategy
 from coordinator_sim.replay.work import GroupWork, OwnTimes
 from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.trace.window import ALWAYS, Window
 
 _GOES: Final = frozenset({Ending.LEFT, Ending.FAILED, Ending.KICKED})
 """Endings after which a process may come back."""
@@ -173,6 +174,7 @@ class Subject(Struct, frozen=True, kw_only=True):
         profile: Kafka release of the source.
         work: What its members share out; None where neither trace nor user tells.
         windows: Windows of time, milliseconds, that have figures of their own.
+        shown: The time that counts.
         own_times: What its rebalances cost in time, as the trace tells; None where it is not known.
         client_kind: What its members are.
     """
@@ -182,6 +184,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     profile: Profile
     work: GroupWork | None
     windows: Sequence[tuple[int, int]] = ()
+    shown: Window = ALWAYS
     own_times: OwnTimes | None = None
     client_kind: ClientKind = ClientKind.CONSUMER
 
@@ -399,6 +402,7 @@ def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
                 profile=profile,
                 until_ms=horizon_ms,
                 windows=tuple(subject.windows),
+                shown=subject.shown,
             )
             epochs = play(own, asked, dropped)
             parts.append(epochs.figures)
@@ -407,9 +411,8 @@ def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
             continue
         driver = drive(own, profile, settings, until_ms=horizon_ms)
         told = events_of(driver, plan)
-        is_new = not plan.loaded
-        sharing = _sharing(subject.work, settings, driver, horizon_ms, dropped, is_new=is_new)
-        parts.append(figures(told, driver.course, sharing, subject.windows))
+        sharing = _sharing(subject, settings, driver, horizon_ms, dropped, is_new=not plan.loaded)
+        parts.append(figures(told, driver.course, sharing, subject.windows, subject.shown))
         events.extend(told)
     notes = _static_notes(subject, settings, restarts, by_time) if settings.makes_static else ()
     summed = _sum(parts)
@@ -440,7 +443,7 @@ def _static_notes(
 
 
 def _sharing(
-    work: GroupWork | None,
+    subject: Subject,
     settings: Settings,
     driver: Driver,
     until_ms: int,
@@ -448,10 +451,12 @@ def _sharing(
     *,
     is_new: bool,
 ) -> SharingCosts | None:
-    strategy = None if work is None else _strategy(work, settings)
+    strategy = None if subject.work is None else _strategy(subject.work, settings)
     if strategy is None:
         return None
-    return sharing_costs(driver.course, strategy, until_ms, dropped, is_new=is_new)
+    return sharing_costs(
+        driver.course, strategy, until_ms, dropped, is_new=is_new, window=subject.shown
+    )
 
 
 def _strategy(work: GroupWork, settings: Settings) -> Strategy | None:

@@ -22,7 +22,15 @@ from coordinator_sim.replay.restarts import client_of
 from coordinator_sim.replay.share_records import share_findings, share_records
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.history import group_lines
-from coordinator_sim.trace.work import Interval, Stretch, count_work, repeated, stretches_in
+from coordinator_sim.trace.window import ALWAYS, Window
+from coordinator_sim.trace.work import (
+    Interval,
+    Stretch,
+    count_work,
+    repeated,
+    stretches_in,
+    total_of,
+)
 
 HEARS_MS: Final = 1_000
 """Longest time that a member which is told at once takes to stop."""
@@ -65,8 +73,11 @@ class Run(Struct, frozen=True):
 class WorkStory:
     """The lives, runs and rebalances of one group."""
 
-    def __init__(self, lines: Sequence[TraceEvent], costs: Sequence[RebalanceCost]) -> None:
+    def __init__(
+        self, lines: Sequence[TraceEvent], costs: Sequence[RebalanceCost], window: Window
+    ) -> None:
         self.lines = lines
+        self.window = window
         self.costs = costs
         self.kind = costs[0].client_kind if costs else ClientKind.CONSUMER
         self._starts_ms = [each.start_ms for each in costs]
@@ -263,7 +274,10 @@ def work_findings_in(events: Sequence[TraceEvent]) -> list[Finding]:
 
 
 def work_findings(
-    group_id: str, lines: Sequence[TraceEvent], costs: Sequence[RebalanceCost]
+    group_id: str,
+    lines: Sequence[TraceEvent],
+    costs: Sequence[RebalanceCost],
+    window: Window = ALWAYS,
 ) -> list[Finding]:
     """Return what is wrong with a group's work; empty where nothing is, or nothing tells.
 
@@ -271,11 +285,12 @@ def work_findings(
         group_id: The group.
         lines: All its events, in the order of the trace, with steadied times.
         costs: Costs of its rebalances.
+        window: The time that counts.
     """
-    records = share_records(lines)
+    records = share_records(lines, window)
     if records is not None:
         return share_findings(group_id, records)
-    story = WorkStory(lines, costs)
+    story = WorkStory(lines, costs, window)
     return [
         *_run_twice(group_id, story),
         *_commits_refused(group_id, story),
@@ -301,7 +316,7 @@ def _overlaps(story: WorkStory) -> Iterator[tuple[Run, Run, Interval]]:
         for one, other in combinations(runs, 2):
             older, newer = sorted((one, other), key=lambda each: (each.from_us, each.run))
             to_us = min(older.to_us, newer.to_us)
-            if newer.from_us < to_us:
+            if newer.from_us < to_us and story.window.holds(newer.from_us):
                 yield older, newer, (newer.from_us, to_us)
 
 
@@ -380,6 +395,8 @@ def _twice(group_id: str, story: WorkStory, found: list[_Twice]) -> Finding:
         confidence=0.9,
         cost_unit=TASKS_TWICE if is_connect else PARTITIONS_TWICE,
         source_refs=() if first is None else (first.line,),
+        first_us=from_us,
+        last_us=found[-1].times[0],
     )
 
 
@@ -394,7 +411,7 @@ def _commits_refused(group_id: str, story: WorkStory) -> list[Finding]:
     commits = 0
     refused: dict[ErrorCode, list[TraceEvent]] = defaultdict(list)
     for line in story.lines:
-        if line.event is not Event.OFFSET_COMMIT:
+        if line.event is not Event.OFFSET_COMMIT or not story.window.holds(line.ts_us):
             continue
         commits += 1
         error = line.error_code
@@ -424,6 +441,8 @@ def _refusal(group_id: str, story: WorkStory, refused: list[TraceEvent], commits
         confidence=0.9,
         cost_unit=COMMITS_REFUSED,
         source_refs=tuple(place_of(line) for line in refused[:_MOST_REFS]),
+        first_us=refused[0].ts_us,
+        last_us=refused[-1].ts_us,
     )
 
 
@@ -454,14 +473,14 @@ _WHY_REFUSED: Final = {
 
 
 def _processed_again(group_id: str, story: WorkStory) -> list[Finding]:
-    counts = count_work(story.lines)
-    total = sum(row.duplicates for row in counts)
+    processed, total = _work_within(story)
     if not total:
         return []
     found = [
         (at_us, count, pair)
         for stretches in story.work.values()
         for at_us, count, pair in repeated(stretches)
+        if story.window.holds(pair[1].times[1])
     ]
     ways: dict[str, int] = defaultdict(int)
     for at_us, count, (before, _) in found:
@@ -480,14 +499,26 @@ def _processed_again(group_id: str, story: WorkStory) -> list[Finding]:
             kind="records-processed-again",
             rebalances=story.count_rebalances(instants),
             cost_s=total,
-            what=f"{total:,} of {sum(row.processed for row in counts):,} records were processed "
+            what=f"{total:,} of {processed:,} records were processed "
             f"again: {told}{_most_again(found) or _who_at_once(story)}.",
             change=_NOT_BY_COMMITS if ways[_AT_ONCE] > total // 2 else _MORE_COMMITS[story.kind],
             confidence=1.0,
             cost_unit=RECORDS_AGAIN,
             source_refs=() if first is None else (first.line,),
+            first_us=min(instants, default=None),
+            last_us=max(instants, default=None),
         )
     ]
+
+
+def _work_within(story: WorkStory) -> tuple[int, int]:
+    """Return how many records were processed in the window, and how many of them again."""
+    ends_us = (story.window.until_us, story.window.from_us)
+    until, before = (
+        total_of(count_work(line for line in story.lines if line.ts_us < at_us))
+        for at_us in ends_us
+    )
+    return until.processed - before.processed, until.duplicates - before.duplicates
 
 
 def _most_again(found: Sequence[tuple[int, int, tuple[Stretch, Stretch]]]) -> str:

@@ -3,7 +3,8 @@
 `coordinator_sim.replay.findings` finds them, group by group.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from coordinator_sim.clients.client_kind import ClientKind
 from coordinator_sim.replay.costs import RebalanceCost
 from coordinator_sim.replay.findings import Finding, findings_of
 from coordinator_sim.trace.rebalances import RebalanceOutcome
+from coordinator_sim.trace.window import ALWAYS, Window
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 from coordinator_sim_reports.workers.group_runs import groups_of
 
@@ -28,6 +30,7 @@ FINDING_SCHEMA: Final = pa.schema(
         ("basis", pa.string()),
         ("confidence", pa.float64()),
         ("source_refs", pa.list_(pa.string())),
+        *((name, pa.int64()) for name in ("first_us", "last_us")),
     ]
 )
 COST_COLUMNS: Final = (
@@ -48,15 +51,20 @@ COST_COLUMNS: Final = (
 """Columns of a rebalance, and of what it cost, that a `RebalanceCost` is made of."""
 
 
-def finding_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def finding_batches(
+    batches: Iterable[pa.RecordBatch], windows: Mapping[str, Window] = MappingProxyType({})
+) -> Iterator[pa.RecordBatch]:
     """Yield findings (`FINDING_SCHEMA`) from rebalances that come group by group, in order.
 
     Args:
         batches: `COST_COLUMNS` of rebalances.
+        windows: The time that counts, by trace id; the whole of a trace that is not in it.
     """
     rows: list[dict[str, object]] = []
     for key, costs in groups_of(batches, _costs):
-        rows.extend({**key, **_row(each)} for each in findings_of(key[C.GROUP_ID], costs))
+        window = windows.get(key[C.TRACE_ID], ALWAYS)
+        found = findings_of(key[C.GROUP_ID], costs, window)
+        rows.extend({**key, **_row(each)} for each in found)
     yield pa.RecordBatch.from_pylist(rows, schema=FINDING_SCHEMA)
 
 
@@ -107,4 +115,6 @@ def _row(finding: Finding) -> dict[str, object]:
         "basis": finding.basis,
         "confidence": finding.confidence,
         "source_refs": list(finding.source_refs),
+        "first_us": finding.first_us,
+        "last_us": finding.last_us,
     }

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
@@ -114,6 +115,8 @@ def finding(rank: int, **columns: Any) -> dict[str, Any]:  # noqa: ANN401 - any 
         "basis": "replayed",
         "confidence": 0.9,
         "source_refs": ["/var/log/server.log:1200", "/var/log/server.log:1300"],
+        "first_us": START_US,
+        "last_us": START_US + 90 * S,
     }
     return KEY | told | columns
 
@@ -274,6 +277,17 @@ def test_findings_come_first_and_say_what_to_change() -> None:
     assert f"<code>{command}</code> computes it" in page
     assert '<code title="/var/log/server.log:1200">server.log:1200</code>' in page
     assert 'href="#g1">group-01 &lt;app&gt;</a>' in page
+    assert page.count("<dt>when</dt><dd>") == 3
+
+
+def test_a_part_of_the_time_is_named_above_everything() -> None:
+    """Nothing on the page can be taken for the whole trace, and commands take the same part."""
+    options = PageOptions(shown=("02:00 UTC to 03:00 UTC",), words=("--last", "1h"))
+    rows = rows_of(2, findings=[finding(1, saves_s=None)])
+    page = render_page(replace(rows, options=options))
+    assert 0 < page.index("began from 02:00 UTC to 03:00 UTC, and what") < page.index("<nav")
+    assert "--last 1h --set group.instance.id=stable</code> computes it" in page
+    assert "Shown are rebalances that began" not in render_page(rows)
 
 
 def compared(assignor: str, moved: tuple[int, ...]) -> dict[str, Any]:

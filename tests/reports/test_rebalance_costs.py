@@ -1,6 +1,6 @@
 """Costs by group, deploy and day, and findings: the report and the commands give one set."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,11 @@ from coordinator_sim.runs.run_directory import RunDirectory, RunDirectoryWriter,
 from coordinator_sim.sim.scenario import CommitPolicy, ConsumerGroupSpec, Scenario
 from coordinator_sim.sim.scenario.variants import with_counted_work
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
+from coordinator_sim.trace.window import ALWAYS, Window
 from coordinator_sim_reports.sources import read_traces
 from coordinator_sim_reports.tables import TableStore, derive_tables
 from coordinator_sim_reports.transforms.rebalance_costs import SUMS
+from coordinator_sim_reports.transforms.windows import Windows
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
 from tests.simulated import events_of
@@ -118,18 +120,26 @@ class StoreOfCosts(TableStore):
         return super().write(name, table) if name in READ else table
 
 
-def check(spark: "SparkSession", runs: list[RunDirectory], folder: Path) -> dict[str, "DataFrame"]:
+def check(
+    spark: "SparkSession",
+    runs: list[RunDirectory],
+    folder: Path,
+    windows: Mapping[str, Window] | None = None,
+) -> dict[str, "DataFrame"]:
     """The tables have the figures of the command, for every trace; returns the tables."""
     store = StoreOfCosts(spark, folder, lambda _: None)
-    tables = derive_tables(read_traces(spark, runs), store)
+    of = {run.info.trace_id: (windows or {}).get(run.info.trace_id, ALWAYS) for run in runs}
+    cut = None if windows is None else Windows(spark, of)
+    tables = derive_tables(read_traces(spark, runs), store, cut)
     costs, storms, found = [], [], []
     for run in runs:
-        charges = charges_in(told_of(run))
+        window = of[run.info.trace_id]
+        charges = [each for each in charges_in(told_of(run)) if window.holds(each.seen_us)]
         costs += [flat(row, run) for scope in SCOPES for row in summed(charges, scope)]
         storms += [flat(row, run) for row in storms_in(charges)]
         of_times = [
             each
-            for each in findings_in(list(run.events()), run.info.source)
+            for each in findings_in(list(run.events()), run.info.source, window=window)
             if each.cost_unit in {SECONDS_REBALANCING, MEMBER_SECONDS}
         ]
         for rank, each in enumerate(of_times, 1):
@@ -221,6 +231,23 @@ def test_report_and_command_agree(
         None
     ] * 4
     assert {row["kind"] for row in rows_of(tables["storms"])} >= storms
+
+
+@pytest.mark.nightly
+def test_report_and_command_agree_on_windows(
+    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """From the middle of each trace on, all of one, and nothing of the others' beginnings."""
+    traces, folder = (tmp_path_factory.mktemp(name) for name in ("traces", "tables"))
+    known = all_scenarios()
+    runs = [written(traces / name, events_of(known[name]), Source.SIM, name) for name in NAMES]
+    runs.append(written(traces / "log", logged(EXAMPLE), Source.BROKER_LOG))
+    windows = {}
+    for run in runs[1:]:
+        seen_us = [each.seen_us for each in charges_in(told_of(run))]
+        cut_us = sorted(seen_us)[len(seen_us) // 2] // 1000 * 1000
+        windows[run.info.trace_id] = Window(cut_us, cut_us + 40_000_000)
+    check_sums(check(spark, runs, folder, windows))
 
 
 @pytest.mark.nightly

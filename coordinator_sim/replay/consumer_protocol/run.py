@@ -58,6 +58,8 @@ from coordinator_sim.replay.strategies import Owners, fewest_moves, moves_betwee
 from coordinator_sim.replay.work import GroupWork
 from coordinator_sim.trace.epoch_groups import TEMPORARY
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.window import ALWAYS
+from coordinator_sim.trace.window import Window as Shown
 
 JOIN_EPOCH: Final = 0
 LEAVE_EPOCH: Final = -1
@@ -589,7 +591,7 @@ class ConsumerDriver:
         self._present.pop(old_member_id, None)
         self._present[member.life.member_id] = member.key
         former = self._by_id.get(old_member_id)
-        self.course.returns += 1
+        self.course.returns_ms.append(self._now_ms)
         if former is not None:
             self._absent(former, is_dead=False)
 
@@ -632,6 +634,7 @@ class Asked(Struct, frozen=True, kw_only=True):
         work: What the members share out.
         until_ms: Where the run ends, milliseconds of the trace.
         windows: Windows of time, milliseconds, that have figures of their own.
+        shown: The time that counts.
     """
 
     work: GroupWork
@@ -639,6 +642,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     profile: Profile
     until_ms: int
     windows: tuple[tuple[int, int], ...] = ()
+    shown: Shown = ALWAYS
 
 
 def play(plan: GroupPlan, asked: Asked, dropped: set[object]) -> EpochRun:
@@ -655,7 +659,9 @@ def play(plan: GroupPlan, asked: Asked, dropped: set[object]) -> EpochRun:
     every = tuple(work.topics)
     members = [Member(life, work.subscriptions.get(life.client, every)) for life in told.lives]
     first_ms = plan.scripts[0].start_ms if plan.scripts else plan.episode.first_ms
-    ledger = Ledger(work.size, Window(first_ms, asked.until_ms), dropped)
+    ends = (first_ms, asked.until_ms)
+    window = Window(*(asked.shown.nearest_us(at_ms * 1000) // 1000 for at_ms in ends))
+    ledger = Ledger(work.size, window, dropped)
     manner = manner_of(plan, asked.settings)
     driver = ConsumerDriver(members, topics, manner, asked.profile, ledger)
     first_us = plan.episode.first_ms * 1000
@@ -674,7 +680,8 @@ def play(plan: GroupPlan, asked: Asked, dropped: set[object]) -> EpochRun:
         )
     for error, count in driver.refused.items():
         notes.append(f"{count} members are refused with {error}, and do not come back")
-    return EpochRun(events, figures(events, driver.course, sharing, asked.windows), tuple(notes))
+    told_figures = figures(events, driver.course, sharing, asked.windows, asked.shown)
+    return EpochRun(events, told_figures, tuple(notes))
 
 
 def manner_of(plan: GroupPlan, settings: Settings) -> Manner:

@@ -366,9 +366,10 @@ def test_command_lists_the_worst_first_and_what_to_type_next(trace: Path) -> Non
     done = CliRunner().invoke(app, ["findings", str(trace), "--top", "1"])
     first, *_ = lines = done.stdout.splitlines()
     assert first.startswith("1. orders-app: deploys-rebalance-each-member, ")
-    assert lines[3].startswith("   saves: 16.318 of 16.318 seconds rebalancing, replayed with ")
-    assert lines[4].startswith("   assumes: a process keeps its group.instance.id over a restart")
-    assert "   lines: event " in lines[5]
+    assert lines[2] == "   when: from 60.169 s to 162.147 s"
+    assert lines[4].startswith("   saves: 16.318 of 16.318 seconds rebalancing, replayed with ")
+    assert lines[5].startswith("   assumes: a process keeps its group.instance.id over a restart")
+    assert "   lines: event " in lines[6]
     assert f"Next: coordinator-sim replay {trace} --group orders-app --set " in done.stdout
     assert "--top shows more." in done.stdout
     assert lines[-3].startswith("invariants kept: I1, ")
@@ -387,7 +388,7 @@ def test_command_prints_the_columns_of_the_table_as_json(trace: Path) -> None:
     assert set(document["findings"][0]) == {
         *("trace_id", "cluster_id", "group_id", "rank", "kind", "rebalances", "cost_s"),
         *("cost_unit", "what", "change", "setting", "saves_s", "basis", "confidence"),
-        *("source_refs", "not_computed", "assumes", "more_rebalances"),
+        *("source_refs", "not_computed", "assumes", "more_rebalances", "first_us", "last_us"),
     }
 
 

@@ -246,9 +246,13 @@ def test_a_slow_member_is_told_apart_from_a_frozen_one() -> None:
         late=0,
         silent_us=15_000_000 * lost.records,
         late_us=0,
+        first_us=lost.first_us,
+        last_us=lost.last_us,
     )
     assert list(found) == ["locked-by-silent-members"]
-    assert found["locked-by-silent-members"].cost_s == 15 * lost.records
+    silent = found["locked-by-silent-members"]
+    assert silent.cost_s == 15 * lost.records
+    assert (silent.first_us, silent.last_us) == (lost.first_us, lost.last_us)
 
 
 def test_poison_of_a_topic_outlasts_the_lock() -> None:
