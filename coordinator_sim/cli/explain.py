@@ -81,7 +81,7 @@ def explain(
     all_events = list(run.events())
     events = coordinator_events(all_events, run.info.source)
     groups = group_lines(events)
-    views = client_views(all_events, run.info.source)
+    views = client_views(all_events, run.info.source, window)
     if group is None:
         from coordinator_sim.cli.group_list import print_groups
 

@@ -17,6 +17,7 @@ from coordinator_sim.replay.findings import JOINS, REFUSALS, Finding, often, sec
 from coordinator_sim.trace.client_reasons import is_settled, kind_of, words_of
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import CLIENT_SOURCES
+from coordinator_sim.trace.window import ALWAYS, Window
 
 _LOOP: Final = 5
 """Fewest joins that are a loop."""
@@ -64,22 +65,25 @@ class ClientView(Struct, frozen=True, kw_only=True):
         return median_low(apart) if apart else None
 
 
-def client_views(events: Iterable[TraceEvent], source: Source) -> list[ClientView]:
+def client_views(
+    events: Iterable[TraceEvent], source: Source, window: Window = ALWAYS
+) -> list[ClientView]:
     """Return the clients of groups that only clients' logs name, by group and client.
 
     Args:
         events: All events of a trace, in its order.
         source: Of the events that name none.
+        window: The time whose lines of clients count.
     """
     others: set[str] = set()
     clients: defaultdict[tuple[str, str], list[TraceEvent]] = defaultdict(list)
     for line in events:
         if line.group_id is None:
             continue
-        if (line.source or source) in CLIENT_SOURCES:
-            clients[line.group_id, line.client_id or line.member_id or "a client"].append(line)
-        else:
+        if (line.source or source) not in CLIENT_SOURCES:
             others.add(line.group_id)
+        elif window.holds(line.ts_us):
+            clients[line.group_id, line.client_id or line.member_id or "a client"].append(line)
     return [
         _view(group_id, client, lines)
         for (group_id, client), lines in sorted(clients.items())
@@ -200,5 +204,7 @@ def _finding(
         what=what,
         change=change,
         confidence=0.8,
+        first_us=view.first_ms * 1000,
+        last_us=view.last_ms * 1000,
         source_refs=tuple(refs[:_MOST_REFS]),
     )

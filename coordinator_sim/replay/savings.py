@@ -74,7 +74,7 @@ def findings_in(
         costs = by_group.get(group_id, [])
         found += findings_of(group_id, costs, window)
         found += work_findings(group_id, lines, costs, window)
-    found += client_findings(client_views(events, source))
+    found += client_findings(client_views(events, source, window))
     return worst_first(found)
 
 

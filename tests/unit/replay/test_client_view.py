@@ -13,6 +13,7 @@ from coordinator_sim.cli.ingest import ingest
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.client_view import client_findings, client_views
 from coordinator_sim.trace.events import Source, TraceEvent
+from coordinator_sim.trace.window import Window
 
 JOINED = (
     "Successfully joined group with generation Generation{{generationId={}, memberId='a-1', "
@@ -89,6 +90,15 @@ def test_a_member_that_does_not_join_for_long_is_found() -> None:
     assert (found.kind, found.cost_s) == ("client-busy-in-rebalance", 4.0)
     quick = events_of((0, told), (1, "(Re-)joining group"), (3, told), (4, "(Re-)joining group"))
     assert client_findings(client_views(quick, Source.BROKER_LOG)) == []
+
+
+def test_a_window_of_time_counts_its_own_lines() -> None:
+    """Six joins in ten seconds: four of them in the last six."""
+    events = events_of(*loop(2, 6))
+    late = Window(from_us=events[0].ts_us + 4_000_000)
+    (view,) = client_views(events, Source.BROKER_LOG, late)
+    assert (len(view.joins_ms), client_findings([view])) == (4, [])
+    assert client_views(events, Source.BROKER_LOG, Window(until_us=0)) == []
 
 
 def test_clients_of_a_group_that_its_coordinator_tells_of_are_no_view() -> None:
