@@ -130,9 +130,10 @@ def clients_alone(views: "list[ClientView]") -> str:
     for view in views:
         often = "" if view.every_ms is None else f", once every {duration(view.every_ms)}"
         reached = view.generations
+        several = ", several processes" if view.is_shared else ""
         lines += [
             "",
-            f"{view.client}: joined {counted(len(view.joins_ms), 'time')}{often}, "
+            f"{view.client}{several}: joined {counted(len(view.joins_ms), 'time')}{often}, "
             f"from {clock(view.first_ms)} to {clock(view.last_ms)}"
             + (f", generations {reached[0]} to {reached[1]}" if reached else ""),
             *(

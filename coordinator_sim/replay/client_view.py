@@ -4,8 +4,9 @@ A client's log has nothing about other members: no rebalance, and no cost of the
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from statistics import median_low
 from typing import Final
 
@@ -14,7 +15,7 @@ from msgspec import Struct
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.replay.costs import place_of
 from coordinator_sim.replay.findings import JOINS, REFUSALS, Finding, often, seconds
-from coordinator_sim.trace.client_reasons import is_settled, kind_of, words_of
+from coordinator_sim.trace.client_reasons import is_settled, is_shared, kind_of, words_of
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import CLIENT_SOURCES
 from coordinator_sim.trace.window import ALWAYS, Window
@@ -23,6 +24,8 @@ _LOOP: Final = 5
 """Fewest joins that are a loop."""
 _LOOP_MS: Final = 120_000
 """Longest usual time from one join of a loop to the next."""
+_GOES_ON_US: Final = 5_000_000
+_OVER: Final = frozenset({Event.LEAVE_REQ, Event.LOST})
 _BUSY: Final = 3
 """Fewest refused heartbeats in a row, without a join, of a member that is busy."""
 _MOST_REFS: Final = 5
@@ -34,9 +37,11 @@ _ASKS: Final = {
 
 
 class ClientView(Struct, frozen=True, kw_only=True):
-    """Joins, refusals and reasons of one client. Times are milliseconds of its clock.
+    """Joins, refusals and reasons of one client in one file. Times are milliseconds of its clock.
 
     Args:
+        is_shared: Whether several processes have its client id in that file; no finding rests on
+            their lines, which cannot be told apart.
         joins_ms: When it asked to join.
         generations: The first and the last generation that it was in; None where no line tells.
         refused: Request and error -> how often it was refused.
@@ -48,6 +53,7 @@ class ClientView(Struct, frozen=True, kw_only=True):
 
     group_id: str
     client: str
+    is_shared: bool
     first_ms: int
     last_ms: int
     joins_ms: tuple[int, ...]
@@ -76,17 +82,18 @@ def client_views(
         window: The time whose lines of clients count.
     """
     others: set[str] = set()
-    clients: defaultdict[tuple[str, str], list[TraceEvent]] = defaultdict(list)
+    clients: defaultdict[tuple[str, str, str], list[TraceEvent]] = defaultdict(list)
     for line in events:
         if line.group_id is None:
             continue
         if (line.source or source) not in CLIENT_SOURCES:
             others.add(line.group_id)
         elif window.holds(line.ts_us):
-            clients[line.group_id, line.client_id or line.member_id or "a client"].append(line)
+            client = line.client_id or line.member_id or "a client"
+            clients[line.group_id, client, line.source_ref or ""].append(line)
     return [
         _view(group_id, client, lines)
-        for (group_id, client), lines in sorted(clients.items())
+        for (group_id, client, _), lines in sorted(clients.items(), key=itemgetter(0))
         if group_id not in others
     ]
 
@@ -103,20 +110,41 @@ def _view(group_id: str, client: str, lines: Sequence[TraceEvent]) -> ClientView
     return ClientView(
         group_id=group_id,
         client=client,
+        is_shared=is_shared(line for line in lines if is_settled(line)),
         first_ms=lines[0].ts_us // 1000,
         last_ms=lines[-1].ts_us // 1000,
-        joins_ms=tuple(line.ts_us // 1000 for line in lines if line.event is Event.JOIN_REQ),
+        joins_ms=tuple(_joins(lines)),
         generations=(reached[0], reached[-1]) if reached else None,
         refused=dict(refused.most_common()),
         reasons=dict(reasons.most_common()),
-        thrown_out=tuple(
-            place_of(line)
-            for line, kind in kinds
-            if kind in {"thrown-out", "fenced"} or line.event is Event.LOST
-        ),
+        thrown_out=tuple(_thrown_out(kinds)),
         busy=_longest_busy(lines),
         lines=tuple(place_of(line) for line in lines[:_MOST_REFS]),
     )
+
+
+def _joins(lines: Iterable[TraceEvent]) -> Iterator[int]:
+    """Yield when a client began to join: a request that follows another one soon goes on with it.
+
+    A new member sends two, the second with the member id that it was given.
+    """
+    asked_us: int | None = None
+    for line in lines:
+        if line.event is not Event.JOIN_REQ:
+            asked_us = None if is_settled(line) or line.event in _OVER else asked_us
+        elif asked_us is None or line.ts_us - asked_us > _GOES_ON_US:
+            asked_us = line.ts_us
+            yield line.ts_us // 1000
+
+
+def _thrown_out(kinds: Iterable[tuple[TraceEvent, str | None]]) -> Iterator[str]:
+    """Yield the first line of each time in which a client was no member any more."""
+    is_out = False
+    for line, kind in kinds:
+        is_told = kind in {"thrown-out", "fenced", "unreachable"} or line.event is Event.LOST
+        if is_told and not is_out:
+            yield place_of(line)
+        is_out = (is_out or is_told) and not is_settled(line)
 
 
 def _longest_busy(lines: Iterable[TraceEvent]) -> tuple[str, ...]:
@@ -134,7 +162,7 @@ def _longest_busy(lines: Iterable[TraceEvent]) -> tuple[str, ...]:
 
 def client_findings(views: Iterable[ClientView]) -> list[Finding]:
     """Return what is wrong with these clients."""
-    return [finding for view in views for finding in _findings(view)]
+    return [finding for view in views if not view.is_shared for finding in _findings(view)]
 
 
 def _findings(view: ClientView) -> list[Finding]:

@@ -336,7 +336,8 @@ def _left_for_polls(line: TraceEvent) -> bool:
     """Whether a line tells that a member left because it had not polled in time."""
     if line.event not in _TELLS_OF_POLLS:
         return False
-    texts = line.client_reason, line.reason_text, line.attrs.get(CAUSE)
+    cause = line.attrs.get(CAUSE) if line.reason is RebalanceReason.MEMBER_LEFT else None
+    texts = line.client_reason, line.reason_text, cause
     return any(words in text for text in texts if text for words in _POLL_WORDS)
 
 

@@ -524,9 +524,8 @@ def _joins_again(group_id: str, shown: _Shown) -> list[Finding]:
     """Find the member that most often joins again although it never left."""
     own: dict[str, list[RebalanceCost]] = {}
     for each in shown.every:
-        if each.trigger == REJOINED and not (
-            each.client_cause or each.is_follow_up or each.restart
-        ):
+        is_other = any(each.client_cause in causes for causes, _, _ in _CLIENT_CAUSES.values())
+        if each.trigger == REJOINED and not (is_other or each.is_follow_up or each.restart):
             own.setdefault(each.client, []).append(each)
     client = max(own, key=lambda name: (len(own[name]), name), default="")
     behind = own.get(client, [])
@@ -539,8 +538,9 @@ def _joins_again(group_id: str, shown: _Shown) -> list[Finding]:
         f"once every {seconds(median_low(apart_ms) * 1000)}: {seconds(_length_us(behind))} of "
         "rebalancing.",
         cost_us=_length_us(behind),
-        change="Its own log says why (Request joining group due to): it subscribes anew, or as the "
-        "leader it sees other partitions of its topics than before, as where brokers disagree.",
+        change="Its own log says why (Request joining group due to), and explain shows it where "
+        "that log is ingested too: it subscribes anew, or as the leader it sees other partitions "
+        "of its topics than before, as where brokers disagree.",
     )
     return _finding(group_id, "member-joins-again", behind, words)
 

@@ -27,6 +27,14 @@ CAUSE_MS: Final = "first_cause_ms"
 
 _WITHIN_US: Final = 60_000_000
 """A client's line is no cause of a rebalance that begins later than this."""
+_SOON_US: Final = 5_000_000
+"""The same, where the coordinator's line names no member."""
+_CLOCKS_US: Final = 120_000_000
+_ZONES_US: Final = 30 * 60 * 1_000_000
+_ZONE_ERROR_US: Final = 10_000_000
+_LARGEST_US: Final = 14 * 3_600 * 1_000_000
+"""Clocks are two minutes apart, or zones by half hours up to 14 hours; more is no clock."""
+_Fact = tuple[Event, str | None, int | None]
 _SKEW_US: Final = 50_000
 """A client may log what it does this much later than the coordinator that has got it."""
 _STARTS: Final = frozenset({Event.PREPARE_REBALANCE, Event.EPOCH_BUMPED})
@@ -37,6 +45,12 @@ _NAMES_ABOVE: Final = {
     Event.MEMBER_FAILED: RebalanceReason.MEMBER_FAILED,
     Event.MEMBER_KICKED: RebalanceReason.REBALANCE_TIMEOUT,
 }
+_DEPARTURES: Final = frozenset(
+    {
+        *(RebalanceReason.MEMBER_LEFT, RebalanceReason.MEMBER_FAILED),
+        RebalanceReason.REBALANCE_TIMEOUT,
+    }
+)
 _NO_REASONS: Final = frozenset({None, "", "not provided"})
 _CONSEQUENCES: Final = (
     *("need to re-join with the given member-id", "rebalance failed due to"),
@@ -76,18 +90,22 @@ CLIENT_EVENTS: Final = frozenset(
     }
 )
 """Events of clients' logs with a reason, or with the end of what was before."""
+_LOGGED: Final = frozenset(_SIGNS) - {"unreachable", "thrown-out", "left", "said"}
+"""Kinds that a line's own `sign` tells."""
 _STARTED: Final = frozenset({"subscribed", "worker-started"})
 _OF_LEAVERS: Final = frozenset({"left", "poll-timeout", "task-failed", "worker-stopped"})
 _OF_FAILED: Final = frozenset(_SIGNS) - _STARTED - {"said"}
+_NAMES_MEMBER: Final = frozenset({"left", "fenced"})
+"""Kinds of lines that name their member themselves."""
 
 
 def kind_of(line: TraceEvent) -> str | None:
     """Return the kind of a client's line, a key of `_SIGNS`; None for a line without a reason."""
-    sign = line.attrs.get("sign")
-    if sign is not None:
-        return sign
     if "unreachable_ms" in line.attrs:
         return "unreachable"
+    sign = line.attrs.get("sign")
+    if sign is not None:
+        return sign if sign in _LOGGED else None
     if line.error_code in _THROWN_OUT:
         return "thrown-out"
     said = line.client_reason
@@ -142,20 +160,34 @@ def clocks_apart(
     lines: Iterable[TraceEvent], clients: Iterable[TraceEvent]
 ) -> dict[str | None, int]:
     """Return by file how much later its clients tell of generations, in microseconds."""
-    facts: dict[tuple[Event, str | None, int | None], int | None] = {}
+    facts: dict[_Fact, int | None] = {}
     answers = {Event.JOIN_COMPLETE: Event.JOIN_RESP, Event.SYNC_LEADER: Event.SYNC_RESP}
     for line in lines:
         answer = answers.get(line.event)
         if answer is not None:
             fact = answer, line.group_id, line.generation
             facts[fact] = None if fact in facts else line.ts_us
-    apart: defaultdict[str | None, list[int]] = defaultdict(list)
+    found: defaultdict[tuple[str | None, _Fact], list[int]] = defaultdict(list)
     for line in clients:
         answer = Event.SYNC_RESP if line.event is Event.ASSIGNED else line.event
-        at_us = facts.get((answer, line.group_id, line.generation))
-        if at_us is not None and is_settled(line):
-            apart[line.source_ref].append(line.ts_us - at_us)
-    return {file: median_low(found) for file, found in apart.items()}
+        fact = answer, line.group_id, line.generation
+        if facts.get(fact) is not None and is_settled(line):
+            found[line.source_ref, fact].append(line.ts_us)
+    apart: defaultdict[str | None, list[int]] = defaultdict(list)
+    for (file, fact), times in found.items():
+        at_us = facts[fact]
+        # A group that was deleted numbers its generations again.
+        if at_us is not None and max(times) - min(times) <= _WITHIN_US:
+            apart[file].append(min(times) - at_us)
+    middles = {file: median_low(own) for file, own in apart.items()}
+    return {file: us for file, us in middles.items() if _is_clocks(us)}
+
+
+def _is_clocks(apart_us: int) -> bool:
+    """Whether clocks or zones may be that far apart; other differences are of other rebalances."""
+    off_us = apart_us % _ZONES_US
+    is_zone = min(off_us, _ZONES_US - off_us) <= _ZONE_ERROR_US and abs(apart_us) <= _LARGEST_US
+    return is_zone or abs(apart_us) <= _CLOCKS_US
 
 
 class _Sign(Struct, frozen=True):
@@ -184,28 +216,59 @@ class _Process:
     def __init__(self, signs: list[_Sign]) -> None:
         self._signs = sorted(signs, key=lambda each: each.at_us)
         self._times = [each.at_us for each in self._signs]
+        self.members = {each.line.member_id for each in signs} - {None, ""}
+        self._is_shared = is_shared(each.line for each in signs if each.kind is None)
 
-    def chain(self, start: TraceEvent, kinds: frozenset[str]) -> list[_Sign]:
-        """Return its reasons since it was last settled, up to the line that begins a rebalance."""
-        at_us = start.ts_us
-        place = bisect_right(self._times, at_us + _SKEW_US)
+    def chain(self, start: TraceEvent, kinds: frozenset[str], member_id: str | None) -> list[_Sign]:
+        """Return its reasons since it was last settled, up to the line that begins a rebalance.
+
+        What it tells after its start is of the new process: no reason for a member of the old one
+        to go, unless the line names that member.
+        """
+        place = bisect_right(self._times, start.ts_us + _SKEW_US)
         found: list[_Sign] = []
-        while place and self._times[place - 1] >= at_us - _WITHIN_US:
+        while place and self._times[place - 1] >= start.ts_us - _WITHIN_US:
             place -= 1
             each = self._signs[place]
             if each.kind is None and not _is_answer_to(each, start):
                 break
-            if each.kind in kinds:
+            if each.kind in kinds and (not self._is_shared or _names(each, member_id)):
                 found.append(each)
+            if each.kind in _STARTED:
+                if each.kind in kinds:
+                    break
+                found = [sign for sign in found if _names(sign, member_id)]
         return _without_outages(found[::-1])
 
-    def is_member(self, member_id: str, chain: Sequence[_Sign], at_us: int) -> bool | None:
-        """Whether it is this member then; None where its lines name no member."""
-        place = bisect_right(self._times, at_us + _SKEW_US)
-        after = (each for each in self._signs[place : place + 8] if each.kind is None)
-        lines = [each.line for each in (*chain, *after)]
+    def is_member(self, member_id: str, start: TraceEvent, *, has_left: bool) -> bool | None:
+        """Whether it is this member when a rebalance begins; None where no line near names one.
+
+        Its lines from when it was last settled name it; those of a member that is not gone up to
+        when it is settled again, by the id that it gets.
+        """
+        place = bisect_right(self._times, start.ts_us + _SKEW_US)
+        after = next((at for at in range(place, len(self._signs)) if self._is_settled(at)), place)
+        before = next((at for at in range(place - 1, -1, -1) if self._is_settled(at)), 0)
+        lines = [each.line for each in self._signs[before : place if has_left else after + 1]]
         named = {line.member_id for line in lines} - {None, ""}
         return member_id in named if named else None
+
+    def _is_settled(self, index: int) -> bool:
+        return self._signs[index].kind is None
+
+
+def is_shared(settled: Iterable[TraceEvent]) -> bool:
+    """Whether several processes wrote lines of one client: a generation has two of its members."""
+    members: dict[int | None, str | None] = {}
+    return any(
+        members.setdefault(line.generation, line.member_id) != line.member_id
+        for line in settled
+        if line.member_id and line.generation is not None
+    )
+
+
+def _names(sign: _Sign, member_id: str | None) -> bool:
+    return sign.kind in _NAMES_MEMBER and sign.line.member_id == member_id
 
 
 def _is_answer_to(settled: _Sign, start: TraceEvent) -> bool:
@@ -256,7 +319,7 @@ class _Reasons:
             kinds = _OF_LEAVERS
         elif reason is RebalanceReason.MEMBER_FAILED:
             kinds = _OF_FAILED
-        first = self._first(start, named, kinds)
+        first = self._first(start, named, kinds, has_left=reason in _DEPARTURES)
         if first is None or first.kind is None:
             return start
         line = first.line
@@ -268,26 +331,29 @@ class _Reasons:
             CAUSE_MS: str(max(0, start.ts_us - first.at_us) // 1000),
         }
         said = start.client_reason
-        said = line.client_reason or said if said in _NO_REASONS else said
+        is_own = (line.event is Event.LEAVE_REQ) is (reason is RebalanceReason.MEMBER_LEFT)
+        said = line.client_reason or said if said in _NO_REASONS and is_own else said
         return replace(start, client_reason=said, attrs=start.attrs | found)
 
     def _first(
-        self, start: TraceEvent, member_id: str | None, kinds: frozenset[str]
+        self, start: TraceEvent, member_id: str | None, kinds: frozenset[str], *, has_left: bool
     ) -> _Sign | None:
         """Return the first reason since the client was settled; None where none is certain."""
-        sure, possible = [], []
+        sure: list[list[_Sign]] = []
+        possible: list[list[_Sign]] = []
         for process in self._processes_of(member_id):
-            chain = process.chain(start, kinds)
-            if not chain:
-                continue
             is_member = None
             if member_id is not None:
-                is_member = process.is_member(member_id, chain, start.ts_us)
-            if is_member:
-                sure.append(chain[0])
-            elif is_member is None:
-                possible.append(chain[0])
-        found = sure or possible
+                is_member = process.is_member(member_id, start, has_left=has_left)
+            if is_member is not False:
+                chains = sure if is_member else possible
+                chains.append(process.chain(start, kinds, member_id))
+        within_us = _SOON_US if member_id is None else _WITHIN_US
+        found = [
+            chain[0]
+            for chain in sure or possible
+            if chain and start.ts_us - chain[-1].at_us <= within_us
+        ]
         return found[0] if len(found) == 1 else None
 
     def _processes_of(self, member_id: str | None) -> list[_Process]:
@@ -296,4 +362,8 @@ class _Reasons:
             return [each for own in self._processes.values() for each in own]
         prefixes = (member_id[:place] for place, letter in enumerate(member_id) if letter == "-")
         client = max((each for each in prefixes if each in self._processes), key=len, default="")
-        return self._processes.get(client, [])
+        found = self._processes.get(client)
+        if found is None:  # Ids of new consumers are random.
+            everyone = (each for own in self._processes.values() for each in own)
+            found = [each for each in everyone if member_id in each.members]
+        return found

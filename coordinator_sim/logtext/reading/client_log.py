@@ -63,6 +63,8 @@ _UNSENDABLE: Final = (ValueError, struct.error)
 _SENT: Final = re.compile(r"generationId=(\d{1,10})")
 """The generation that a client's error says it sent."""
 _ERRORS_TOLD: Final = frozenset({Event.JOIN_RESP, Event.SYNC_RESP, Event.HEARTBEAT})
+_NEW_PROCESS: Final = frozenset({"c-subscribed", "c-worker-started"})
+"""Lines of a process that is no member yet, whatever the one before it was."""
 _REASONED: Final = frozenset({Event.JOIN_REQ, Event.LEAVE_REQ})
 """Requests whose reason may be in a line above."""
 _ANNOUNCED: Final = {
@@ -284,6 +286,8 @@ def _forget(client: Client, match: Match, columns: dict[str, object]) -> None:
 
 def _remember(client: Client, match: Match) -> None:
     values = match.values
+    if match.row.name in _NEW_PROCESS:
+        client.member_id = client.generation = None
     if "member_id" in values:
         client.member_id = values["member_id"]
     if sent := _SENT.search(values.get("error_text", "")):

@@ -79,7 +79,7 @@ _WHY: Final = (
     _sign("coordinator-lost", "Marking the coordinator {any} dead"),
     _sign("coordinator-found", "Discovered group coordinator"),
     _sign("poll-timeout", "poll timeout has expired"),
-    _sign("fenced", "with epoch {generation} transitioned from {any} to FENCED"),
+    _sign("fenced", "Member {member_id} with epoch {generation} transitioned from {any} to FENCED"),
     _sign("connector-updated", "Connector {connector} config updated"),
     _sign("connector-removed", "Connector {connector} config removed"),
     _sign("connector-state", "Connector {connector} target state change"),

@@ -65,7 +65,7 @@ def test_a_client_that_joins_all_the_time_is_found(
 
 
 def test_a_member_that_was_thrown_out_is_found() -> None:
-    """Once is enough: its partitions went to others meanwhile."""
+    """Once is enough, and once it is, whatever further lines say of it."""
     views = client_views(
         events_of(
             (0, JOINED.format(3)),
@@ -77,7 +77,7 @@ def test_a_member_that_was_thrown_out_is_found() -> None:
     (found,) = client_findings(views)
     assert (found.kind, found.cost_s, found.source_refs[0]) == (
         "client-thrown-out",
-        2.0,
+        1.0,
         "app.log:2",
     )
 
@@ -90,6 +90,38 @@ def test_a_member_that_does_not_join_for_long_is_found() -> None:
     assert (found.kind, found.cost_s) == ("client-busy-in-rebalance", 4.0)
     quick = events_of((0, told), (1, "(Re-)joining group"), (3, told), (4, "(Re-)joining group"))
     assert client_findings(client_views(quick, Source.BROKER_LOG)) == []
+
+
+def test_processes_that_start_are_no_loop() -> None:
+    """A new member asks twice; pods of one deployment have one client id, each in its own log."""
+    started = [
+        (0, "Subscribed to topic(s): orders"),
+        (1, "(Re-)joining group"),
+        (1, "Request joining group due to: need to re-join with the given member-id: a-1"),
+        (1, "(Re-)joining group"),
+        (1, JOINED.format(1)),
+    ]
+    events = [
+        event
+        for pod in range(3)
+        for event in parse_broker_log(
+            lines_of(*((20 * pod + at, text) for at, text in started)),
+            source_ref=f"pod{pod}.log",
+            tz=UTC,
+        )
+    ]
+    views = client_views(events, Source.BROKER_LOG)
+    assert [len(view.joins_ms) for view in views] == [1, 1, 1]
+    assert client_findings(views) == []
+
+
+def test_processes_that_one_file_mixes_give_no_finding() -> None:
+    """Two members of one generation have the client id: their lines cannot be told apart."""
+    other = JOINED.replace("a-1", "a-2")
+    mixed = [said for at, text in loop(2, 6) for said in ((at, text), (at, text))]
+    joined = [(0, JOINED.format(8999)), (0, other.format(8999))]
+    (view,) = client_views(events_of(*joined, *mixed), Source.BROKER_LOG)
+    assert (view.is_shared, client_findings([view])) == (True, [])
 
 
 def test_a_window_of_time_counts_its_own_lines() -> None:

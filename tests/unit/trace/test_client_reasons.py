@@ -6,12 +6,19 @@ from datetime import UTC
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.causes import explain_group
 from coordinator_sim.replay.costs import costs_of
 from coordinator_sim.replay.findings import findings_of
-from coordinator_sim.trace.client_reasons import CAUSE, CAUSE_AT, CAUSE_KIND, CAUSE_MS
+from coordinator_sim.trace.client_reasons import (
+    CAUSE,
+    CAUSE_AT,
+    CAUSE_KIND,
+    CAUSE_MS,
+    clocks_apart,
+)
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
 
@@ -240,6 +247,91 @@ def test_explain_shows_the_first_cause_and_its_line() -> None:
         lines = group_lines(coordinator_events(logs, Source.BROKER_LOG))["g"]
         (story,) = explain_group("g", lines, []).rebalances
         assert story.first_cause_at == wanted
+
+
+def test_a_member_that_comes_back_after_a_poll_timeout_left_once() -> None:
+    """Its return has the same first cause, and is no second poll timeout."""
+    gone, back = LEAVES.format(ID.format(1)), JOINS.format(ID.format(2))
+    log = consumer(
+        "09,900 consumer poll timeout has expired.",
+        "24,950 (Re-)joining group",
+        f"25,105 {joined(6, 2)}",
+    )
+    events = coordinator_events([*broker(("10", gone), ("25", back)), *log], Source.BROKER_LOG)
+    costs = costs_of("g", group_lines(events)["g"])
+    assert [each.trigger for each in costs] == ["poll timeout", "joined"]
+    assert {each.client_cause for each in costs} == {"poll-timeout"}
+
+
+def test_the_process_that_is_the_member_speaks_for_it() -> None:
+    """It tells no reason; another process with its client id does, and is not asked."""
+    member = consumer(f"01,000 {joined(4)}", name="1.log")
+    other = consumer("05,000 consumer poll timeout has expired.", name="2.log")
+    assert told(broker(("45", LEAVES.format(ID.format(1)))), member, other) == [None]
+
+
+def test_a_new_process_does_not_tell_why_the_old_member_failed() -> None:
+    """Both wrote into one file: what follows the start is of the new one."""
+    log = consumer(
+        f"00,000 {joined(4)}",
+        "10,000 Subscribed to topic(s): orders",
+        "11,000 Group coordinator b1:9092 is unavailable or invalid due to cause: coordinator "
+        "unavailable.isDisconnected: true. Rediscovery will be attempted.",
+    )
+    assert told(broker(("45", FAILS.format(ID.format(1)))), log) == [None]
+
+
+def test_a_file_of_several_processes_tells_of_a_member_that_it_names() -> None:
+    """Two members of one generation have the client id: only a line that names one is certain."""
+    leave = "sending LeaveGroup request to coordinator b1:9092 (id: 1 rack: null) due to"
+    mixed = (f"00,100 {joined(4)}", f"00,200 {joined(4, 2)}", "09,000 (Re-)joining group")
+    timeout = "09,900 consumer poll timeout has expired."
+    gone = broker(("10", LEAVES.format(ID.format(2))))
+    assert told(gone, consumer(*mixed, timeout)) == [None]
+    named = f"09,950 Member a-{ID.format(2)} {leave} consumer poll timeout has expired."
+    assert told(gone, consumer(*mixed, timeout, named)) == [
+        'a left: "consumer poll timeout has expired."'
+    ]
+
+
+@pytest.mark.parametrize("days", [0, 1])
+def test_generations_of_yesterday_are_no_clock(days: int) -> None:
+    """The group was deleted overnight: the numbers of its generations came again."""
+    text = f"[2026-03-{2 - days:02} 10:00:10,105] INFO [Consumer clientId=a, groupId=g] {joined(5)}"
+    log = list(parse_broker_log([f"{text} ({JAVA})"], source_ref="app.log", tz=UTC))
+    apart = clocks_apart(broker(("10", JOINS.format(ID.format(1)))), log)
+    assert apart == ({} if days else {"app.log": 5_000})
+
+
+def test_a_sign_of_another_version_is_no_reason() -> None:
+    """A trace may be older or newer than this library."""
+    (event,) = consumer("09,900 Subscribed to topic(s): orders")
+    for sign in ("brand-new", "unreachable"):
+        other = replace(event, attrs={"sign": sign})
+        assert told(broker(("10", JOINS.format(ID.format(1)))), [other]) == [None]
+
+
+def test_a_fenced_member_of_the_new_protocol_is_known_by_its_id() -> None:
+    """Its id is random and has no client id in it."""
+    member = "4Xx1aaaaQn6bbbbccccddd"
+    shard = "[GroupCoordinator id=1 topic=__consumer_offsets partition=7] [GroupId g]"
+    logger = "org.apache.kafka.coordinator.group.GroupMetadataManager"
+    of_broker = read(
+        (
+            f"10,00{number}] INFO {shard} {text} ({logger})"
+            for number, text in enumerate(
+                (
+                    f"Member {member} fenced from the group because its session expired.",
+                    "Bumped group epoch to 7 with metadata hash 123.",
+                )
+            )
+        ),
+        "server.log",
+    )
+    log = consumer(f"09,900 Member {member} with epoch 6 transitioned from STABLE to FENCED.")
+    events = coordinator_events([*of_broker, *log], Source.BROKER_LOG)
+    (start,) = [line for line in events if line.event is Event.EPOCH_BUMPED]
+    assert start.attrs[CAUSE] == "a was fenced by the coordinator"
 
 
 @given(st.permutations(range(4)), st.data())
