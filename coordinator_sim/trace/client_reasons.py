@@ -29,6 +29,8 @@ _WITHIN_US: Final = 60_000_000
 """A client's line is no cause of a rebalance that begins later than this."""
 _SOON_US: Final = 5_000_000
 """The same, where the coordinator's line names no member."""
+_LOOKED_AT: Final = 256
+"""Lines of a process that are looked at around a rebalance, so that no log costs more than once."""
 _CLOCKS_US: Final = 120_000_000
 _ZONES_US: Final = 30 * 60 * 1_000_000
 _ZONE_ERROR_US: Final = 10_000_000
@@ -226,8 +228,9 @@ class _Process:
         to go, unless the line names that member.
         """
         place = bisect_right(self._times, start.ts_us + _SKEW_US)
+        least = max(0, place - _LOOKED_AT)
         found: list[_Sign] = []
-        while place and self._times[place - 1] >= start.ts_us - _WITHIN_US:
+        while place > least and self._times[place - 1] >= start.ts_us - _WITHIN_US:
             place -= 1
             each = self._signs[place]
             if each.kind is None and not _is_answer_to(each, start):
@@ -247,8 +250,9 @@ class _Process:
         when it is settled again, by the id that it gets.
         """
         place = bisect_right(self._times, start.ts_us + _SKEW_US)
-        after = next((at for at in range(place, len(self._signs)) if self._is_settled(at)), place)
-        before = next((at for at in range(place - 1, -1, -1) if self._is_settled(at)), 0)
+        least, most = max(0, place - _LOOKED_AT), min(len(self._signs), place + _LOOKED_AT)
+        after = next((at for at in range(place, most) if self._is_settled(at)), place)
+        before = next((at for at in range(place - 1, least - 1, -1) if self._is_settled(at)), least)
         lines = [each.line for each in self._signs[before : place if has_left else after + 1]]
         named = {line.member_id for line in lines} - {None, ""}
         return member_id in named if named else None
