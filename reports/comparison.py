@@ -8,7 +8,14 @@ from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.sim.scenario.settings import CONNECT_PROTOCOLS
 from coordinator_sim_reports import figures
 from coordinator_sim_reports.formats import format_decimal, spread_of, terse_seconds, whole
-from coordinator_sim_reports.winners import Choice, choices_of, figures_of, is_best, verdict
+from coordinator_sim_reports.winners import (
+    Choice,
+    choices_of,
+    figure_of,
+    figures_of,
+    is_best,
+    verdict,
+)
 
 Row = Mapping[str, Any]
 
@@ -113,7 +120,7 @@ def best_cells(rows: Sequence[Row]) -> frozenset[tuple[str, str, str]]:
         for column in _MARKED
         for choices in (_choices(own, (column,)),)
         for each in choices
-        if is_best(each, choices, column)
+        if is_best(each, choices, figure_of(column))
     )
 
 

@@ -18,7 +18,7 @@ from coordinator_sim_reports.environment import page_environment
 from coordinator_sim_reports.formats import terse_seconds, whole, with_range
 from coordinator_sim_reports.objective import FIGURES, LAG_AXES, Answer, figure_text
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, Candidate
-from coordinator_sim_reports.winners import choices_of, figures_of, is_best, verdict
+from coordinator_sim_reports.winners import choices_of, figure_of, figures_of, is_best, verdict
 
 WIDTH: Final = 760
 HEIGHT: Final = 380
@@ -383,7 +383,7 @@ def _chart(rows: Sequence[Row], measure: Measure, unit: str) -> Markup:
 def _cells(rows: Sequence[Row], measure: Measure) -> list[dict[str, Any]]:
     """Return name, text and whether it is the best of each row."""
     choices = choices_of([(row["choice"], row) for row in rows], (measure.column,))
-    best = {each.name for each in choices if is_best(each, choices, measure.column)}
+    best = {each.name for each in choices if is_best(each, choices, figure_of(measure.column))}
     return [
         {
             "name": choice_name(row["choice"]),

@@ -1,7 +1,7 @@
 """The sentence that a comparison begins with: who wins, by how much, and what it costs elsewhere.
 
-One choice is better than another in a figure where it is better in every world that both met; where
-the worlds disagree their spread covers the difference, and nobody is better.
+One choice is better than another in a figure where it is better in every world that both met, and
+their medians read differently; where the worlds disagree their spread covers the difference.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,14 +25,14 @@ class Figure(Struct, frozen=True, kw_only=True):
 
     Args:
         column: Its name in the worlds.
-        did: What a choice did, with `{}` for the value and its unit.
+        did: What a choice did, with `{}` for the value and its unit; empty for marks without words.
         at_none: What it did where the figure is 0; empty for no words of its own.
         unit: Follows a value.
         form: Formats a value.
     """
 
     column: str
-    did: str
+    did: str = ""
     at_none: str = ""
     unit: str = ""
     form: Callable[[float], str] = whole
@@ -64,10 +64,22 @@ class Choice(Struct, frozen=True, kw_only=True):
         """The median over the worlds."""
         return median(self.values[figure.column])
 
-    def is_better_than(self, other: "Choice", column: str) -> bool:
-        """Whether it is better in every world."""
-        pairs = zip(self.values[column], other.values[column], strict=True)
-        return all(own < their for own, their in pairs)
+    def text(self, figure: Figure) -> str:
+        """The median as it is printed."""
+        return figure.text(self.middle(figure))
+
+    def is_better_than(self, other: "Choice", figure: Figure) -> bool:
+        """Whether it is better in every world, and that is seen."""
+        pairs = zip(self.values[figure.column], other.values[figure.column], strict=True)
+        is_less = all(own < their for own, their in pairs)
+        return is_less and self.text(figure) != other.text(figure)
+
+
+def figure_of(column: str, did: str = "", at_none: str = "") -> Figure:
+    """Return the figure of a column: seconds where its name ends in `_s`, otherwise a count."""
+    if column.endswith("_s"):
+        return Figure(column=column, did=did, at_none=at_none, unit=" s", form=terse_seconds)
+    return Figure(column=column, did=did, at_none=at_none)
 
 
 def figures_of(what: str, columns: Sequence[str]) -> tuple[Figure, ...]:
@@ -84,13 +96,7 @@ def figures_of(what: str, columns: Sequence[str]) -> tuple[Figure, ...]:
         "interrupted": (f"interrupted {what} {{}} times", f"interrupted no {what}"),
         "duplicates": ("processed {} records again", "processed no record again"),
     }
-    return tuple(
-        Figure(column=column, did=did, at_none=at_none, unit=" s", form=terse_seconds)
-        if column.endswith("_s")
-        else Figure(column=column, did=did, at_none=at_none)
-        for column in columns
-        for did, at_none in (known[column],)
-    )
+    return tuple(figure_of(column, *known[column]) for column in columns)
 
 
 def choices_of(named: Sequence[tuple[str, Row]], columns: Sequence[str]) -> list[Choice]:
@@ -103,8 +109,8 @@ def choices_of(named: Sequence[tuple[str, Row]], columns: Sequence[str]) -> list
     worlds = [sorted(row["worlds"], key=lambda world: world["seed"] or 0) for _, row in named]
     seeds = [[world["seed"] for world in own] for own in worlds]
     told = [world[column] for own in worlds for world in own for column in columns]
-    is_paired = all(own == seeds[0] for own in seeds) and len({*seeds[0]}) == len(seeds[0])
-    if None in told or not is_paired or None in seeds[0]:
+    is_paired = all(own == seeds[0] and len({*own}) == len(own) for own in seeds)
+    if None in told or not is_paired or any(None in own for own in seeds):
         return []
     return [
         Choice(
@@ -115,15 +121,15 @@ def choices_of(named: Sequence[tuple[str, Row]], columns: Sequence[str]) -> list
     ]
 
 
-def is_best(choice: Choice, choices: Sequence[Choice], column: str) -> bool:
+def is_best(choice: Choice, choices: Sequence[Choice], figure: Figure) -> bool:
     """Whether a choice is better than some other in a figure, and none is better than it."""
-    is_better = any(choice.is_better_than(other, column) for other in choices)
-    return is_better and not is_beaten(choice, choices, column)
+    is_better = any(choice.is_better_than(other, figure) for other in choices)
+    return is_better and not is_beaten(choice, choices, figure)
 
 
-def is_beaten(choice: Choice, choices: Sequence[Choice], column: str) -> bool:
+def is_beaten(choice: Choice, choices: Sequence[Choice], figure: Figure) -> bool:
     """Whether some other choice is better in a figure."""
-    return any(other.is_better_than(choice, column) for other in choices)
+    return any(other.is_better_than(choice, figure) for other in choices)
 
 
 def drawn_worlds(choices: Sequence[Choice]) -> tuple[str, str]:
@@ -162,21 +168,11 @@ def verdict(
         names = _listed([each.name for each in choices])
         return f"No difference in {where} between {names}: they {_predicates(apart, figures)}."
     found = max(apart, key=lambda each: _score(each, apart, figures))
-    good = [each for each in figures if is_best(found, apart, each.column)]
+    good = [each for each in figures if is_best(found, apart, each)]
     if not good:
-        names = _listed([each.name for each in apart])
-        return (
-            f"No winner between {names}: the spread of {where} covers every difference. They "
-            f"{_predicates(apart, figures)}."
-        )
-    bad = [
-        figure
-        for figure in figures
-        for better in ([each for each in apart if each.is_better_than(found, figure.column)],)
-        if any(
-            figure.text(each.middle(figure)) != figure.text(found.middle(figure)) for each in better
-        )
-    ]
+        tied = _tie(apart, figures, f"the spread of {where} covers every difference")
+        return f"{tied} They {_predicates(apart, figures)}."
+    bad = [each for each in figures if is_beaten(found, apart, each)]
     rest = [
         each.at_none
         for each in figures
@@ -186,11 +182,18 @@ def verdict(
     if bad:
         worse = _joined([_clause(found, apart, each) for each in bad])
         return f"Trade-off: {found.name} {told}, but {worse}. {proof}".rstrip()
-    equal = [each.name for each in apart if all(is_best(each, apart, one.column) for one in good)]
+    equal = [each for each in apart if all(is_best(each, apart, one) for one in good)]
     if len(equal) > 1:
-        tied = f"No winner between {_listed(equal)}: the spread of {where} covers the difference."
+        tied = _tie(equal, good, f"the spread of {where} covers the difference")
         return f"{tied} {found.name} {told}. {proof}".rstrip()
     return f"{found.name} {told}. {proof}".rstrip()
+
+
+def _tie(choices: Sequence[Choice], figures: Sequence[Figure], spread: str) -> str:
+    """Say why none of these choices wins: differences that are not seen, or the spread."""
+    is_seen = any(each.text(one) != choices[0].text(one) for each in choices for one in figures)
+    names = _listed([each.name for each in choices])
+    return f"No winner between {names}: {spread if is_seen else 'their figures read the same'}."
 
 
 def _distinct(choices: Sequence[Choice]) -> list[Choice]:
@@ -207,23 +210,26 @@ def _distinct(choices: Sequence[Choice]) -> list[Choice]:
 
 
 def _score(each: Choice, choices: Sequence[Choice], figures: Sequence[Figure]) -> tuple[int, ...]:
-    """Count the figures it is best in, less those in which it is beaten; the weightiest decide."""
-    best = [is_best(each, choices, figure.column) for figure in figures]
-    beaten = sum(is_beaten(each, choices, figure.column) for figure in figures)
+    """Count the figures it is best in, less those in which it is beaten; the weightiest decide.
+
+    Whoever is best in none stands behind all who are best in some.
+    """
+    best = [is_best(each, choices, figure) for figure in figures]
+    beaten = sum(is_beaten(each, choices, figure) for figure in figures)
     led = [-sum(other.middle(f) < each.middle(f) for other in choices) for f in figures]
-    return (sum(best) - beaten, *best, *led)
+    return (any(best), sum(best) - beaten, *best, *led)
 
 
 def _clause(found: Choice, choices: Sequence[Choice], figure: Figure) -> str:
     """Say one figure of a choice, and of its rivals: the usual one, the nearest, equal ones."""
-    beaten = [each for each in choices if found.is_better_than(each, figure.column)]
-    better = [each for each in choices if each.is_better_than(found, figure.column)]
+    beaten = [each for each in choices if found.is_better_than(each, figure)]
+    better = [each for each in choices if each.is_better_than(found, figure)]
     rivals = better or beaten
     nearest = min(rivals, key=lambda each: each.middle(figure))
     usual = nearest if better else rivals[0]
-    told = [f"{usual.short_name} {figure.text(usual.middle(figure))}"]
+    told = [f"{usual.short_name} {usual.text(figure)}"]
     if nearest.middle(figure) * _NEAR < usual.middle(figure):
-        told[0] += f", next {nearest.short_name} {figure.text(nearest.middle(figure))}"
+        told[0] += f", next {nearest.short_name} {nearest.text(figure)}"
     if not better:
         told += _equals(found, [each for each in choices if each not in (found, *beaten)], figure)
     did = _predicates([found], [figure])
@@ -232,13 +238,9 @@ def _clause(found: Choice, choices: Sequence[Choice], figure: Figure) -> str:
 
 def _equals(found: Choice, others: Sequence[Choice], figure: Figure) -> list[str]:
     """Name the choices that are neither better nor worse by one figure."""
-    own = found.values[figure.column]
-    same = [each.name for each in others if each.values[figure.column] == own]
-    near = [
-        f"{each.short_name} {figure.text(each.middle(figure))}"
-        for each in others
-        if each.values[figure.column] != own
-    ]
+    own = found.text(figure)
+    same = [each.name for each in others if each.text(figure) == own]
+    near = [f"{each.short_name} {each.text(figure)}" for each in others if each.text(figure) != own]
     told = [f"like {_listed(same)}"] if same else []
     return [*told, f"within the spread: {_listed(near)}"] if near else told
 
@@ -246,9 +248,10 @@ def _equals(found: Choice, others: Sequence[Choice], figure: Figure) -> list[str
 def _predicates(choices: Sequence[Choice], figures: Sequence[Figure]) -> str:
     """Say each figure of these choices, from the least to the most of their medians."""
     told = []
-    for figure in figures:
-        if not any(value for each in choices for value in each.values[figure.column]):
-            told += [figure.at_none] if figure.at_none else []
+    some = [f for f in figures if any(value for each in choices for value in each.values[f.column])]
+    for figure in [each for each in figures if each.at_none or each in some] or figures:
+        if figure not in some and figure.at_none:
+            told.append(figure.at_none)
             continue
         middles = [each.middle(figure) for each in choices]
         texts = dict.fromkeys((figure.form(min(middles)), figure.form(max(middles))))

@@ -164,6 +164,17 @@ def test_the_page_begins_with_the_winner_of_each_question() -> None:
     assert "its story hangs on single responses" in page
 
 
+@pytest.mark.parametrize(("least", "is_marked"), [(386.1, False), (380.0, True)])
+def test_a_lead_that_is_not_printed_is_not_marked(least: float, *, is_marked: bool) -> None:
+    """Neither in a bar nor in a cell."""
+    seconds = {"range": 386.4, "sticky": least}
+    rows = [costs_row(name, unowned_s=(value,) * 3) for name, value in seconds.items()]
+    scope = Scope(runs=2, seeds=3, left_out={})
+    page = render_sweep(scope, choices=rows, by_scenario=[], candidates=[])
+    assert ('class="n best"' in page) == is_marked
+    assert (' best"' in page) == is_marked
+
+
 def test_a_question_with_one_answer_is_not_asked() -> None:
     """A sweep of one membership compares assignors alone."""
     rows = [

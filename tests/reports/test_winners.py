@@ -1,10 +1,22 @@
 """The sentence that a comparison begins with."""
 
+from statistics import median
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_sim_reports.winners import Choice, choices_of, figures_of, is_best, verdict
+from coordinator_sim_reports.comparison import best_cells
+from coordinator_sim_reports.formats import whole
+from coordinator_sim_reports.winners import (
+    Choice,
+    Figure,
+    choices_of,
+    figure_of,
+    figures_of,
+    is_best,
+    verdict,
+)
 
 COLUMNS = ("moved", "unowned_s", "stopped_s")
 FIGURES = figures_of("partitions", COLUMNS)
@@ -67,6 +79,55 @@ def test_a_loss_that_no_figure_shows_is_no_trade_off() -> None:
     assert verdict(told, FIGURES).startswith("b moved 1 partitions (a 9)")
 
 
+def test_a_lead_that_no_figure_shows_is_no_win() -> None:
+    """Neither in the sentence, whatever a third one does, nor in the marks of a table."""
+    alike = [
+        choice("range", (10, 10), (386.3, 386.4), (1, 1)),
+        choice("sticky", (10, 10), (386.2, 386.1), (1, 1)),
+    ]
+    tied = "No winner between range and sticky: their figures read the same. "
+
+    assert verdict(alike, FIGURES).startswith(f"{tied}They moved 10 partitions, left partitions un")
+    third = choice("roundrobin", (10, 10), (700, 700), (1, 1))
+    assert verdict([third, *alike], FIGURES).startswith(
+        f"{tied}sticky left partitions unowned for 386 s (roundrobin 700 s; like range)."
+    )
+    assert not any(is_best(each, alike, figure_of("unowned_s")) for each in alike)
+
+    def row(assignor: str, unowned_s: float) -> dict[str, object]:
+        told = dict.fromkeys(("moved", "stopped_s", "excess_moves", "interrupted"), 1)
+        worlds = [told | {"seed": seed, "unowned_s": unowned_s} for seed in (0, 1)]
+        names = {"protocol_type": "consumer", "scenario": "deploy", "assignor": assignor}
+        return names | {"worlds": worlds}
+
+    assert not best_cells([row("range", 386.4), row("sticky", 386.1)])
+    assert best_cells([row("range", 387), row("sticky", 386)])
+
+
+def test_whoever_is_best_in_something_goes_before_who_never_differs() -> None:
+    """Each wins a figure and loses two; the fourth is within the spread of all of them."""
+    told = [
+        choice("a", (1, 1), (9, 9), (9, 9)),
+        choice("c", (9, 9), (1, 1), (9, 9)),
+        choice("d", (9, 9), (9, 9), (1, 1)),
+        choice("b", (0, 20), (0, 20), (0, 20)),
+    ]
+
+    assert verdict(told, FIGURES).startswith(
+        "Trade-off: a moved 1 partitions (c 9; within the spread: b 10), but left partitions "
+        "unowned for 9.00 s (c 1.00 s) and stopped everybody for 9.00 s (d 1.00 s). "
+    )
+
+
+def test_a_figure_without_words_for_none_is_told_as_nought() -> None:
+    """Where all of them are, and where the best one is."""
+    figures = tuple(Figure(column=name, did=f"{name} {{}} times") for name in COLUMNS[:2])
+    none, one = (choice(name, (0,), (value,), (0,)) for name, value in (("a", 0), ("b", 1)))
+
+    assert verdict([one, none], figures).startswith("a unowned_s 0 times (b 1). ")
+    assert verdict([none, none], figures).endswith("they moved 0 times and unowned_s 0 times.")
+
+
 def test_equal_choices_are_told_so() -> None:
     """No percentage of a difference that there is not."""
     told = [choice(f"session.timeout.ms={ms}", *RANGE) for ms in (6_000, 45_000)]
@@ -127,6 +188,7 @@ def test_rows_of_different_worlds_are_not_compared(seeds: tuple[int | None, ...]
     def row(seeds: tuple[int | None, ...]) -> dict[str, object]:
         return {"worlds": [{"seed": seed, "moved": 1} for seed in seeds]}
 
+    assert choices_of([], ("moved",)) == []
     assert choices_of([("range", row((0, 1))), ("sticky", row((1, 0)))], ("moved",))
     assert not choices_of([("range", row((0, 1))), ("sticky", row(seeds))], ("moved",))
 
@@ -137,10 +199,14 @@ def test_whoever_is_named_best_loses_to_nobody(values: list[tuple[int, ...]]) ->
     """Whatever the order of the choices; and where nobody is best, nobody beats anybody."""
     told = [Choice(name=f"c{number}", values={"moved": own}) for number, own in enumerate(values)]
     loses = {
-        own: any(all(a < b for a, b in zip(other, own, strict=True)) for other in values)
+        own: any(
+            all(a < b for a, b in zip(other, own, strict=True))
+            and whole(median(other)) != whole(median(own))
+            for other in values
+        )
         for own in values
     }
-    best = [each.name for each in told if is_best(each, told, "moved")]
+    best = [each.name for each in told if is_best(each, told, figure_of("moved"))]
     assert not [each for each in told if each.name in best and loses[each.values["moved"]]]
     assert best or not any(loses.values())
     sentence = verdict(told, figures_of("partitions", ("moved",)))
