@@ -93,7 +93,8 @@ def print_what_if(
 def verdict_of(report: "ReplayReport") -> str:
     """Say in one line which settings win over the trace as it is, and over how many rebalances.
 
-    Counted are groups that were computed with all settings; figures are sums over them.
+    Counted are groups that were computed with all settings; figures are sums over them. Upper
+    bounds that differ have no winner: what lies below them may be the other way round.
     """
     from coordinator_sim.replay.totals import total_of
     from coordinator_sim_reports.winners import Choice, verdict
@@ -121,6 +122,13 @@ def verdict_of(report: "ReplayReport") -> str:
         + (f"; {counted(left, 'group')} not computed" if left else "")
         + f"; it rests on {counted(rests, 'assumption')}: --explain."
     )
+    is_bound = any(total.is_bound for total in totals)
+    is_bound &= any(each.column in _OF_SHARING for each in figures)
+    if is_bound and any(each.values != choices[0].values for each in choices):
+        return (
+            "No winner: times unowned and stopped are at most what is shown, because the source "
+            f"tells no assignments. {held}"
+        )
     answer = verdict(choices, figures, where="this history", proof=held)
     return answer if answer.endswith(held) else f"{answer} {held}"
 

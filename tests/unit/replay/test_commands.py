@@ -11,8 +11,11 @@ from typer.testing import CliRunner
 from coordinator_sim.cli.explain import explain
 from coordinator_sim.cli.ingest import ingest
 from coordinator_sim.cli.replay import replay
+from coordinator_sim.cli.what_if import verdict_of
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
+from coordinator_sim.replay.report import ReplayReport, RunFigures, WhatIf
+from coordinator_sim.replay.sharing import SharingCosts
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, read_run
 from coordinator_sim.trace.events import Event
 from tests.simulated import INGESTED
@@ -67,6 +70,46 @@ def test_replay_with_settings_that_change_nothing_says_so(trace: Path) -> None:
     done = CliRunner().invoke(app, ["replay", str(trace), "--set", "group.max.size=1000"])
     last = done.stdout.splitlines()[-1]
     assert last.startswith("No difference in this history between the recorded run and group.max")
+
+
+def test_a_best_figure_of_nought_has_a_verdict(trace: Path) -> None:
+    """The best value of a figure may be 0 that has no words of its own."""
+    done = CliRunner().invoke(app, ["replay", str(trace), "--set", "group.instance.id=stable"])
+    assert done.exit_code == 0
+    assert "left what returning members own alone for 0.000 s (group" in done.stdout
+
+
+def test_upper_bounds_have_no_winner() -> None:
+    """Equal ones have no difference, as any others."""
+
+    def report(unowned_ms: int, *, is_bound: bool) -> ReplayReport:
+        before, after = (
+            RunFigures(
+                rebalances=3,
+                last_generation=3,
+                join_ms=0,
+                rebalancing_ms=9_000,
+                removed=0,
+                unnoticed_ms=0,
+                outcomes={},
+                sharing=SharingCosts(strategy="range", items=6, unowned_ms=value),
+                is_bound=is_bound,
+            )
+            for value in (5_000, unowned_ms)
+        )
+        given: dict[str, int | str] = {"session.timeout.ms": 6_000}
+        entry = WhatIf(
+            source_ref=None, group_id="g", settings=given, as_is=before, with_settings=after
+        )
+        return ReplayReport(trace_id="t", grid=[given], what_if=[entry])
+
+    told = verdict_of(report(4_000, is_bound=True))
+    assert told.startswith(
+        "No winner: times unowned and stopped are at most what is shown, because"
+    )
+    assert "Over 3 recorded rebalances of g" in told
+    assert verdict_of(report(5_000, is_bound=True)).startswith("No difference in this history")
+    assert verdict_of(report(4_000, is_bound=False)).startswith("session.timeout.ms=6000 left work")
 
 
 def test_replay_writes_a_trace_that_can_be_read(trace: Path, tmp_path: Path) -> None:
