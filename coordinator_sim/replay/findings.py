@@ -256,7 +256,7 @@ class _Shown:
 
 def newest_first(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings in order of their last occurrence, those without a time last."""
-    return sorted(findings, key=lambda each: -1 if each.last_us is None else each.last_us)[::-1]
+    return sorted(findings, key=lambda each: (each.last_us is None, -(each.last_us or 0)))
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
@@ -466,8 +466,8 @@ def _flapping(group_id: str, shown: _Shown) -> list[Finding]:
         is_own = each.restart in {CAME, WENT} and each.client and not each.deploy
         if is_own and each.number not in visits and each.trigger != POLL_TIMEOUT:
             own.setdefault(each.client, []).append(each)
-    often = {client: each for client, each in own.items() if len(each) >= 2 * _FLAPS}
-    flapping = {client: behind for client, each in often.items() if (behind := shown.of(each))}
+    restless = {client: each for client, each in own.items() if len(each) >= 2 * _FLAPS}
+    flapping = {client: behind for client, each in restless.items() if (behind := shown.of(each))}
     if not flapping:
         return []
     client = max(flapping, key=lambda name: (_length_us(flapping[name]), name))

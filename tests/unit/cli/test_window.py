@@ -8,8 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from coordinator_sim.cli.window import WindowOptions, resolved
+from coordinator_sim.replay.findings import Finding, newest_first
 from coordinator_sim.trace.window import ALWAYS
 from tests.command_line import run_here
 
@@ -155,6 +157,16 @@ def test_findings_come_newest_first_on_request(trace: Path) -> None:
     assert [row["cost_s"] for row in usual] == sorted(
         (row["cost_s"] for row in usual), reverse=True
     )
+
+
+def test_findings_of_one_time_or_none_keep_the_order_of_their_costs() -> None:
+    """The costliest of them stays first."""
+    worst = [
+        Finding(group_id="g", kind=kind, rebalances=1, cost_s=1, what="", change="", confidence=1)
+        for kind in ("none-1", "none-2", "at-1", "at-2")
+    ]
+    worst[2:] = [replace(each, last_us=7) for each in worst[2:]]
+    assert [each.kind for each in newest_first(worst)] == ["at-1", "at-2", "none-1", "none-2"]
 
 
 def test_an_import_keeps_its_window_and_every_event(tmp_path: Path) -> None:
