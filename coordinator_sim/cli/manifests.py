@@ -33,6 +33,9 @@ _OF_CLIENTS: Final = ("Deployment", "StatefulSet", "KafkaConnect")
 _OF_CONSUMERS: Final = (*SETTINGS[Scope.CONSUMER], STRATEGY, "group.id", "group.instance.id")
 _OF_WORKERS: Final = (*SETTINGS[Scope.CONNECT], CONNECT_PROTOCOL, "group.id")
 _BUDGET: Final = "PodDisruptionBudget"
+_OWN_BUDGET: Final = (
+    "Strimzi's own PodDisruptionBudget (assumed: STRIMZI_POD_DISRUPTION_BUDGET_GENERATION=false)"
+)
 _SLEEP: Final = re.compile(r"\bsleep (\d+)\b")
 _POD: Final = "template.spec"
 _CONNECT_DELAY_S: Final = 60
@@ -131,6 +134,8 @@ class Manifests:
         """The KafkaConnect of each KafkaConnector."""
         self._guarded: dict[str, set[tuple[str, str]]] = {}
         """The workloads whose pods each budget selects."""
+        self._namespaces: dict[tuple[str, str], str] = {}
+        """The namespace of each manifest."""
         for document in yaml_documents(file, file.read_text("utf-8", errors="replace")):
             whole = Fields(str(file), document)
             items = whole.each("items") if whole.get("kind", str, "") == "List" else [whole]
@@ -155,6 +160,7 @@ class Manifests:
             labels: dict[str, str] = document.get("metadata.labels", dict[str, str], {})
             self._clusters[name] = labels.get("strimzi.io/cluster", "")
         self._specs[kind, name] = Fields(where, document.get("spec", dict[str, Any], {}))
+        self._namespaces[kind, name] = document.get("metadata.namespace", str, "default")
 
     def workloads(self) -> list[DeployedGroup]:
         """Return the workloads of Kafka's clients.
@@ -268,9 +274,16 @@ class Manifests:
     ) -> PodDisruptionBudget | None:
         """The budget that selects a workload's pods: by labels at a path, and those `made` for it.
 
+        A budget selects pods of its own namespace only.
+
         Source: kubernetes 1.35, EvictionREST.Create, which refuses pods of two budgets.
         """
-        budgets = {own: each for (other, own), each in self._specs.items() if other == _BUDGET}
+        namespace = self._namespaces[kind, name]
+        budgets = {
+            key[1]: each
+            for key, each in self._specs.items()
+            if key[0] == _BUDGET and self._namespaces[key] == namespace
+        }
         labels = {**spec.get(path, dict[str, str], {}), **(made or {})} if budgets else {}
         chosen = [own for own, each in budgets.items() if _selects(each, labels)]
         if len(chosen) > 1:
@@ -289,6 +302,8 @@ class Manifests:
     def _connect(self, name: str, spec: Fields) -> DeployedGroup:
         """A Connect cluster. Strimzi makes a budget for it, in pods: it has no scale.
 
+        Beside a budget of the user's that one is left out: with both nothing could be evicted.
+
         Source: strimzi, PodDisruptionBudgetUtils.createCustomControllerPodDisruptionBudget.
         """
         config: dict[str, object] = spec.get("config", dict[str, object], {})
@@ -302,6 +317,10 @@ class Manifests:
         made = {f"strimzi.io/{key}": text for key, text in labels.items()}
         missing = spec.get("template.podDisruptionBudget.maxUnavailable", int, 1)
         own = PodDisruptionBudget(min_available=str(max(replicas - missing, 0)))
+        path = "template.pod.metadata.labels"
+        given = self._budget("KafkaConnect", name, spec, path, made)
+        if given is not None:
+            self._tell(f"KafkaConnect {name}", _OWN_BUDGET, is_read=False)
         return DeployedGroup(
             spec=WorkloadSpec(
                 name=f"{name}-connect",
@@ -310,10 +329,7 @@ class Manifests:
                 replicas=replicas,
                 readiness_ms=_probed_ms(spec, _CONNECT_DELAY_S),
                 termination_grace_period_s=spec.get(grace, int, 30),
-                pod_disruption_budget=self._budget(
-                    "KafkaConnect", name, spec, "template.pod.metadata.labels", made
-                )
-                or own,
+                pod_disruption_budget=given or own,
             ),
             settings=settings,
             connectors={

@@ -346,8 +346,23 @@ def test_budget_of_connect_replaces_strimzis_own(tmp_path: Path) -> None:
 
     selector = {"matchLabels": {"strimzi.io/cluster": "cdc", "strimzi.io/kind": "KafkaConnect"}}
     own = json.dumps(budget("own", selector=selector, minAvailable=3))
-    (connect,) = Manifests(written(tmp_path, f"{CONNECT}---\n{own}\n")).workloads()
+    found = Manifests(written(tmp_path, f"{CONNECT}---\n{own}\n"))
+    (connect,) = found.workloads()
     assert connect.spec.pod_disruption_budget == PodDisruptionBudget(min_available="3")
+    assert "BUDGET_GENERATION=false" in " ".join(found.ignored["KafkaConnect cdc"])
+
+
+def test_budget_of_another_namespace_selects_nothing(tmp_path: Path) -> None:
+    """Nor does it make a second one; no namespace is the default one."""
+    selector = {"matchLabels": {"app": "orders"}}
+    own = budget("own", selector=selector, minAvailable=2)
+    other = budget("other", selector=selector, minAvailable=1)
+    own["metadata"]["namespace"], other["metadata"]["namespace"] = "default", "b"
+    found = guarded(tmp_path, own, other, labels={"app": "orders"})
+    (workload,) = found.workloads()
+
+    assert workload.spec.pod_disruption_budget == PodDisruptionBudget(min_available="2")
+    assert "selects no pods" in next(iter(found.ignored["PodDisruptionBudget other"]))
 
 
 ALL_PODS: Final = "---\nkind: PodDisruptionBudget\nmetadata: {name: %s}\nspec: {selector: {%s}%s}\n"
