@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from coordinator_sim_reports.log_ingest import SparkLogs
 
 EXIT_BAD_DATA: Final = 1
+OutOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Run directory to write, with --spark also a URI; out/ingest/1, 2 ... by default.",
+        metavar="DIR",
+    ),
+]
 _KEPT_OPTIONS: Final = {
     "out": "--out",
     "tz": "--tz",
@@ -48,13 +55,7 @@ def ingest(
             metavar="PATH",
         ),
     ],
-    out: Annotated[
-        str | None,
-        typer.Option(
-            help="Run directory to write, with --spark also a URI; out/ingest/1, 2 ... by default.",
-            metavar="DIR",
-        ),
-    ] = None,
+    out: OutOption = None,
     tz: Annotated[
         str, typer.Option(help="Zone of times that name none, such as Europe/Berlin.")
     ] = "UTC",

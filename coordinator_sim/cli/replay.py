@@ -37,6 +37,15 @@ _NAMED: Final = 5
 _PLAIN_WIDTH: Final = 160
 """Columns of the tables where the output is no terminal."""
 
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting to try, such as session.timeout.ms=10000; may be repeated. Several "
+        "values, separated by commas, are tried in every combination.",
+    ),
+]
 ExplainOption = Annotated[
     bool,
     typer.Option("--explain", help="Say how sure each figure of --set is, and what it assumes."),
@@ -52,15 +61,7 @@ def replay(
         Path,
         typer.Argument(help="A trace: the directory of a run or an import.", metavar="TRACE"),
     ],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A setting to try, such as session.timeout.ms=10000; may be repeated. Several "
-            "values, separated by commas, are tried in every combination.",
-        ),
-    ] = None,
+    set_: SetOption = None,
     profile: Annotated[
         str | None,
         typer.Option(
