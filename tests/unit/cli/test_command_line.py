@@ -239,7 +239,7 @@ def test_replay_names_the_first_answer_that_did_not_come_true(
 
     told = " ".join(done.stdout.split())
     assert done.exit_code == 1
-    assert "orders-app: 1 answers not reproduced, first: " in told
+    assert "orders-app: 1 answer not reproduced, first: " in told
     assert "error_code is ILLEGAL_GENERATION" in told
 
 
