@@ -59,7 +59,7 @@ Those of log4j, logback, Docker, journald, GELF, Google's and Azure's logs, Loki
 Splunk, CloudWatch and Datadog.
 """
 _JSON_TIME: Final = (
-    *("@timestamp", "timestamp", "time", "timemillis", "ts", "@t", "date", "_time", "@timestamp"),
+    *("@timestamp", "timestamp", "time", "timemillis", "ts", "@t", "date", "_time"),
     *("__realtime_timestamp", "timegenerated", "timegenerated [utc]", "_source.@timestamp"),
     *("result._time", "attributes.timestamp", "content.timestamp"),
 )
@@ -247,8 +247,8 @@ def _split_tail(message: str) -> tuple[str, str, str]:
 def entry_of(text: str) -> dict[str, object] | None:
     """Return an entry of a log store as its members; None for JSON without a message.
 
-    The outermost names are in lower case. A list of fields and values, as `aws logs
-    get-query-results` prints it, counts as the object that it describes.
+    The outermost names are there as written, and in lower case. A list of fields and values, as
+    `aws logs get-query-results` prints it, counts as the object that it describes.
 
     Raises:
         msgspec.DecodeError: The text is no JSON, and so for `UNREADABLE_JSON`.
@@ -259,7 +259,7 @@ def entry_of(text: str) -> dict[str, object] | None:
         entry = {str(each["field"]): each.get("value") for each in pairs}
     if not isinstance(entry, dict):
         return None
-    entry = {name.lower(): value for name, value in entry.items()}
+    entry |= {name.lower(): value for name, value in entry.items()}
     return None if _message_of(entry) is None else entry
 
 
