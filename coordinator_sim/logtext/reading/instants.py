@@ -30,7 +30,11 @@ _ZONES: Final = (
     *((8, "SGT HKT AWST"), (9, "JST KST"), (9.5, "ACST"), (10, "AEST"), (10.5, "ACDT")),
     *((11, "AEDT"), (12, "NZST"), (13, "NZDT")),
 )
-"""Hours from UTC, and the abbreviations that name one zone. Source: IANA's time zone database."""
+"""Hours from UTC, and the abbreviations that name them.
+
+A given zone that has the abbreviation itself wins: PST is also the time of Asia/Manila, and CDT
+that of America/Havana. Source: IANA's time zone database, the abbreviations of 2025.
+"""
 _ZONE_HOURS: Final = {name: hours for hours, names in _ZONES for name in names.split()}
 UNCLEAR_ZONES: Final = {
     "IST": ("Asia/Kolkata", "Asia/Jerusalem", "Europe/Dublin"),
@@ -183,7 +187,7 @@ def _to_minute_us(key: tuple[str, ...], tz: tzinfo) -> tuple[int, int]:
     zone = key[-1]
     naive = _local_minute(key)
     repeat = timedelta()
-    if not zone or zone in UNCLEAR_ZONES:
+    if not zone or zone in UNCLEAR_ZONES or _is_named_so(key, tz):
         instant = naive.replace(tzinfo=tz)
         if not zone:
             second = instant.replace(fold=1).utcoffset() or repeat

@@ -5,7 +5,7 @@ import gzip
 import io
 import json
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -240,6 +240,16 @@ def test_abbreviation_of_one_zone_is_read(zone: str, clock: str, tmp_path: Path)
     text = f"[2024-05-13 {clock},000 {zone}] {BARE[0]}\n"
     options = Options(zone=ZoneInfo("Asia/Tokyo"), tz="Asia/Tokyo")
     assert story_of(tmp_path, text, options) == [TOLD[0]]
+
+
+@pytest.mark.parametrize(("zone", "tz"), [("PST", "Asia/Manila"), ("CDT", "America/Havana")])
+def test_zone_that_is_given_wins_over_another_of_its_name(
+    zone: str, tz: str, tmp_path: Path
+) -> None:
+    """The Philippines and Cuba abbreviate as America does."""
+    written = datetime(2024, 5, 13, 10, tzinfo=UTC).astimezone(ZoneInfo(tz))
+    text = f"[{written:%Y-%m-%d %H:%M:%S},000 {zone}] {BARE[0]}\n"
+    assert story_of(tmp_path, text, Options(zone=ZoneInfo(tz), tz=tz)) == [TOLD[0]]
 
 
 def test_abbreviation_of_several_zones_needs_the_zone(tmp_path: Path) -> None:
