@@ -207,15 +207,15 @@ def holds(path: Path, mark: bytes) -> bool:
     return False
 
 
-def form_in(path: Path, zone: tzinfo = UTC) -> FileForm:
-    """Return the form of a file of text; a damaged file counts as plain."""
+def form_in(path: Path, zone: tzinfo = UTC, *, day_first: bool = False) -> FileForm:
+    """Return the form of a file of text, as `form_of` does; a damaged file counts as plain."""
     try:
         with unpacked(path) as source:
             sample = source.read(SAMPLE_BYTES)
     except (OSError, EOFError, zlib.error):
         return FileForm()
     encoding = "utf-16" if sample[:2] in UTF16_MARKS else "utf-8"
-    return form_of(sample.decode(encoding, errors="replace"), zone)
+    return form_of(sample.decode(encoding, errors="replace"), zone, day_first=day_first)
 
 
 @dataclass(slots=True)
@@ -231,6 +231,7 @@ class LogFileReader:
         cut_count: Lines so far that were longer than `LINE_LIMIT`; the rest of each is left out.
         start: Position of the first line of `blocks`; only where `is_splittable`.
         stop: Position behind the last line of `blocks`; None for the end of the file.
+        day_first: Whether the day comes before the month in dates such as 03/04/2024.
     """
 
     path: Path
@@ -239,6 +240,7 @@ class LogFileReader:
     cut_count: int = 0
     start: int = 0
     stop: int | None = None
+    day_first: bool = False
 
     def lines(self) -> Iterator[str]:
         """The lines; they end early, with `problem` set, when the file is damaged."""
@@ -257,7 +259,7 @@ class LogFileReader:
             self.problem = f"is damaged, its readable part was taken: {reason}"
 
     def _blocks(self) -> Iterator[bytes]:
-        form = form_in(self.path)
+        form = form_in(self.path, day_first=self.day_first)
         with self.path.open("rb") as raw:
             is_gzip = raw.read(2) == _GZIP_MAGIC
             raw.seek(0)
@@ -311,7 +313,7 @@ class LogFileReader:
         return _turned(told) if form.newest_first else told
 
     def _lines(self) -> Iterator[str]:
-        form = form_in(self.path)
+        form = form_in(self.path, day_first=self.day_first)
         with self.path.open("rb") as raw:
             start = raw.read(2)
             is_gzip = start == _GZIP_MAGIC
@@ -342,7 +344,7 @@ class LogFileReader:
                     rest = read_line(LINE_LIMIT)
 
 
-def is_splittable(path: Path) -> bool:
+def is_splittable(path: Path, *, day_first: bool = False) -> bool:
     """Whether a file of text can be read from the middle.
 
     A compressed one cannot, nor one in UTF-16, nor one whose lines are not its records in order.
@@ -352,7 +354,9 @@ def is_splittable(path: Path) -> bool:
     """
     with path.open("rb") as raw:
         begins = raw.read(2)
-    return begins != _GZIP_MAGIC and begins not in UTF16_MARKS and form_in(path).is_plain
+    if begins == _GZIP_MAGIC or begins in UTF16_MARKS:
+        return False
+    return form_in(path, day_first=day_first).is_plain
 
 
 def line_border(path: Path, position: int) -> int:

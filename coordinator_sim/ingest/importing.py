@@ -31,12 +31,14 @@ from coordinator_sim.ingest.imports import Import
 from coordinator_sim.ingest.kinds import REQUEST_MARK, SOURCE_OF, Kind
 from coordinator_sim.ingest.precedence import best_source
 from coordinator_sim.ingest.same_files import FileMark, mark_of
+from coordinator_sim.logtext.reading.envelopes import peel
 from coordinator_sim.logtext.reading.exports import Shape
 from coordinator_sim.logtext.reading.instants import UNCLEAR_ZONES, InstantReader
 from coordinator_sim.logtext.reading.repeats import (
     ContentPart,
     LogContents,
 )
+from coordinator_sim.logtext.reading.text import clean
 from coordinator_sim.runs.run_directory import TraceFormat, check_replaceable
 from coordinator_sim.trace.events import RunInfo, Source
 from coordinator_sim.trace.sources_read import Skew
@@ -230,6 +232,8 @@ def _find_form(one: Import, options: Options) -> None:
             "April: name the order with --dates mdy or --dates dmy"
         )
     one.day_first = bool(options.day_first if proven is None else proven)
+    if form.days_unclear:
+        form = form_in(one.path, options.zone, day_first=one.day_first)
     if form.shape is not Shape.LINES:
         one.notes.append(f"is {form.shape.value}; its records count as lines.")
     if form.newest_first:
@@ -237,12 +241,13 @@ def _find_form(one: Import, options: Options) -> None:
 
 
 def _days_proven(path: Path) -> bool | None:
-    """Whether the day comes first, by the first date of a file that shows it; None without any."""
-    dates = InstantReader(UTC)
+    """Whether the day comes first, by the first line whose own date shows it; None without any."""
+    reader = InstantReader(UTC)
     for line in LogFileReader(path, lambda _used: None).lines():
-        dates.find_all(line[:_HEAD_LENGTH])
-        if dates.days_proven is not None:
-            return dates.days_proven
+        if any(date.days_proven is not None for date in reader.find_all(line[:_HEAD_LENGTH])):
+            own = peel(clean(line), reader).instant
+            if own is not None and own.days_proven is not None:
+                return own.days_proven
     return None
 
 
@@ -256,7 +261,7 @@ def _compare_contents(importing: Importing, contents_of: ContentsOf | None) -> N
         name = one.name
         if one.kind is Kind.LOG:
             if contents_of is None:
-                reader = LogFileReader(one.path, lambda _used: None)
+                reader = LogFileReader(one.path, lambda _used: None, day_first=one.day_first)
                 importing.contents.add(name, reader.lines())
             else:
                 importing.contents.add_parts(name, next(contents))

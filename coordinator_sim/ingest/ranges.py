@@ -121,7 +121,7 @@ def ranges_of(
         OSError: It cannot be read.
     """
     seen = str(path.resolve())
-    if not is_splittable(path):
+    if not is_splittable(path, day_first=day_first):
         return [LogRange(path=seen, name=name, keep_raw=keep_raw, day_first=day_first)]
     size = path.stat().st_size
     borders = [line_border(path, position) for position in range(0, size, range_bytes)]
@@ -159,7 +159,7 @@ def read_range(task: RangeTask, zone: tzinfo) -> ReadRange:
     reader = BlockReader(log, names)
     if part.start and task.border is None:
         reader.prepare(list(_text_above(part)))
-    file = LogFileReader(path, lambda _used: None, start=part.start, stop=part.stop)
+    file = _file(part, part.start, part.stop)
     batches = list(reader.read(file.blocks(), is_last=part.is_last))
     return ReadRange(
         number=task.number,
@@ -184,9 +184,9 @@ def content_of(part: LogRange) -> ContentPart:
     size = _LINE_BYTES
     while part.start and not above and size <= 2 * LINE_LIMIT:
         start = line_border(path, part.start - size)
-        above = b"".join(_blocks(path, start, part.start)).decode("utf-8", errors="replace")
+        above = b"".join(_file(part, start, part.start).blocks()).decode("utf-8", errors="replace")
         size *= 4
-    file = LogFileReader(path, lambda _used: None, start=part.start, stop=part.stop)
+    file = _file(part, part.start, part.stop)
     lines = (
         line.decode("utf-8", errors="replace")
         for block in file.blocks()
@@ -204,16 +204,18 @@ def _text_above(part: LogRange) -> Iterator[bytes]:
     size = max(1, part.above_bytes)
     while above > head and size <= _MOST_ABOVE_BYTES:
         above = max(head, min(line_border(path, part.start - size), part.start))
-        lines = b"".join(_blocks(path, above, part.start))
+        lines = b"".join(_file(part, above, part.start).blocks())
         if lines.count(_MARK) >= _ENOUGH_LINES:
             break
         size *= 2
-    yield from _blocks(path, 0, head)
-    yield from _blocks(path, above, part.start)
+    yield from _file(part, 0, head).blocks()
+    yield from _file(part, above, part.start).blocks()
 
 
-def _blocks(path: Path, start: int, stop: int) -> Iterator[bytes]:
-    return LogFileReader(path, lambda _used: None, start=start, stop=stop).blocks()
+def _file(part: LogRange, start: int, stop: int | None) -> LogFileReader:
+    """The lines of a range's log between two positions."""
+    path, day_first = Path(part.path), part.day_first
+    return LogFileReader(path, lambda _used: None, start=start, stop=stop, day_first=day_first)
 
 
 def _packed(batches: Sequence[EventBatch], names: Names) -> bytes:

@@ -435,7 +435,7 @@ def read_exchanges(kind: Kind, one: Import, reading: Reading) -> TimedExchanges:
 def _lines_of(one: Import, reading: Reading, *, is_trial: bool) -> Iterator[str]:
     """The lines of a file; when they end, its problem and its cut lines are noted."""
     note = (lambda _used: None) if is_trial else partial(reading.note_progress, one.path)
-    reader = LogFileReader(one.path, note)
+    reader = LogFileReader(one.path, note, day_first=one.day_first)
     yield from reader.lines()
     if not is_trial:
         one.problem = reader.problem
@@ -451,7 +451,8 @@ def _log_events(
 
 def _log_batches(one: Import, reading: Reading) -> Iterator[EventBatch]:
     """The events of a log, read in blocks."""
-    reader = LogFileReader(one.path, partial(reading.note_progress, one.path))
+    progress = partial(reading.note_progress, one.path)
+    reader = LogFileReader(one.path, progress, day_first=one.day_first)
     log = _log(one, reading, one.summary)
     yield from BlockReader(log, reading.names).read(reader.blocks())
     one.problem = reader.problem

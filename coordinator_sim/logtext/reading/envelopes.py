@@ -95,8 +95,14 @@ class Envelope(Struct, frozen=True):
     entry: dict[str, object] | None = None
 
 
-def peel(text: str, reader: InstantReader) -> Envelope:
+def peel(text: str, reader: InstantReader, *, has_time: bool = False) -> Envelope:
     """Take one cleaned line apart. A line of no known layout is all message.
+
+    Args:
+        text: The line.
+        reader: Reads its times.
+        has_time: Whether a time is known from around the text: one inside a sentence is not its own
+            then.
 
     Source: the default patterns of Kafka's config/log4j.properties, log4j2.yaml and
     connect-log4j.properties; the others are layouts that collectors and frameworks write.
@@ -115,17 +121,18 @@ def peel(text: str, reader: InstantReader) -> Envelope:
         instant = from_number(int(native.group(2) + native.group(3)))
         level = _SYSLOG_LEVELS.get(native.group(1), "")
         return Envelope("librdkafka", instant, text[native.end() :], level)
-    return _peel_text(text, reader)
+    return _peel_text(text, reader, has_time=has_time)
 
 
-def _peel_text(text: str, reader: InstantReader) -> Envelope:
+def _peel_text(text: str, reader: InstantReader, *, has_time: bool) -> Envelope:
     level = _level_after_time(text, reader)
     if level is None:
         head_instants = reader.find_all(text[:_HEAD_LENGTH])
-        leading = [one for one in head_instants if one.start <= _HEAD_LENGTH // 4]
+        within = len("[") if has_time else _HEAD_LENGTH // 4
+        leading = [one for one in head_instants if one.start <= within]
         first = leading[0] if leading else None
         message = text[first.end :].lstrip(" ]|-") if first is not None else text
-        first = first or _time_of_column(text, reader)
+        first = first or (None if has_time else _time_of_column(text, reader))
         message, logger, _rest = _split_tail(message)
         return Envelope("bare", first, message, "", logger, bool(logger))
     instants = reader.find_all(text[: level.start()])
@@ -284,7 +291,7 @@ def _peel_json(text: str, reader: InstantReader) -> Envelope | None:
     outer = _json_instant(entry, reader)
     level = str(_first(entry, _JSON_LEVEL) or "").upper()
     logger = str(_first(entry, _JSON_LOGGER) or "")
-    inner = peel(clean(_message_of(entry) or ""), reader)
+    inner = peel(clean(_message_of(entry) or ""), reader, has_time=outer is not None)
     if inner.instant is not None:
         collector = _first(entry, _JSON_TIME)
         return msgspec.structs.replace(

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from coordinator_sim.errors import UNREADABLE_JSON
 from coordinator_sim.logtext.reading.envelopes import BOM, entry_of, is_heading, peel
-from coordinator_sim.logtext.reading.instants import InstantReader
+from coordinator_sim.logtext.reading.instants import Instant, InstantReader
 from coordinator_sim.logtext.reading.line_clock import OVERTAKEN_US
 from coordinator_sim.logtext.reading.text import clean, has_token
 
@@ -78,54 +78,83 @@ class FileForm(Struct, frozen=True, kw_only=True):
         return self.shape is Shape.LINES and not self.newest_first
 
 
-def form_of(sample: str, zone: tzinfo) -> FileForm:
-    """Return the form of a file.
+def form_of(sample: str, zone: tzinfo, *, day_first: bool = False) -> FileForm:
+    """Return the form of a file, by the times that its lines have of their own.
+
+    What other programs wrote proves the order of dates, but is unclear only where no line may be a
+    coordinator's or a client's.
 
     Args:
         sample: How it begins.
         zone: Zone of the times that name none.
+        day_first: Whether 03/04/2024 is in April, where no date of the sample shows that.
     """
     sample = sample.removeprefix(BOM)
     shape = _shape_of(sample)
-    reader = InstantReader(zone)
-    found = [
-        peel(clean(line), reader).instant
-        for line in islice(records(sample.splitlines(keepends=True), shape), _LOOKED_AT)
-    ]
-    times = [instant.ts_us for instant in found if instant is not None]
+    lines = list(islice(records(sample.splitlines(keepends=True), shape), _LOOKED_AT))
+    found = _own_times(lines, InstantReader(zone, day_first=day_first))
+    proven = next((one.days_proven for _, one in found if one.days_proven is not None), None)
+    if proven is not None and proven != day_first:
+        found = _own_times(lines, InstantReader(zone, day_first=proven))
+    judged = [one for line, one in found if has_token(line)] or [one for _, one in found]
     return FileForm(
         shape=shape,
-        newest_first=_is_newest_first(times),
-        unclear_zone=reader.unclear_zone,
-        days_proven=reader.days_proven,
-        days_unclear=reader.days_unclear,
+        newest_first=_is_newest_first([one.ts_us for _, one in found]),
+        unclear_zone=next((one.unclear_zone for one in judged if one.unclear_zone), None),
+        days_proven=proven,
+        days_unclear=any(one.days_unclear for one in judged),
     )
+
+
+def _own_times(lines: list[str], reader: InstantReader) -> list[tuple[str, Instant]]:
+    """Return the lines that have a time of their own, each with it."""
+    found = ((line, peel(clean(line), reader).instant) for line in lines)
+    return [(line, instant) for line, instant in found if instant is not None]
 
 
 def _is_newest_first(times: list[int]) -> bool:
+    is_falling = _mostly_falls(times) or _mostly_falls(_apart(times))
+    return is_falling and times[0] - times[-1] > OVERTAKEN_US
+
+
+def _mostly_falls(times: list[int]) -> bool:
     changes = [after - before for before, after in pairwise(times) if after != before]
     falls = sum(change < 0 for change in changes)
-    return (
-        falls >= _LEAST_FALLS
-        and falls >= _FALLS_OF_CHANGES * len(changes)
-        and times[0] - times[-1] > OVERTAKEN_US
-    )
+    return falls >= _LEAST_FALLS and falls >= _FALLS_OF_CHANGES * len(changes)
+
+
+def _apart(times: list[int]) -> list[int]:
+    """Leave out the times that are as near to the last one as those of one event may be.
+
+    The lines of several writers rise about as often as they fall, whatever their order.
+    """
+    kept = times[:1]
+    for ts_us in times:
+        if abs(ts_us - kept[-1]) > OVERTAKEN_US:
+            kept.append(ts_us)
+    return kept
 
 
 def _shape_of(sample: str) -> Shape:
     text = sample.lstrip()
-    first = text.partition("\n")[0]
+    first, _, rest = text.partition("\n")
     if _DOCUMENT.match(text):
         # A line of JSON among others is a line.
         shapes = (Shape.ARRAYS,) if _is_json(first) else (Shape.ARRAYS, Shape.OBJECTS)
         begin = first if len(shapes) == 1 else text
-        if not _is_entry(first):
+        if not _is_entry(first) and (begin is text or _are_documents(rest.split("\n"))):
             for shape in shapes:
                 if any(map(_is_entry, islice(records([begin], shape), _LOOKED_AT))):
                     return shape
     elif len(first) < _HEADING_LIMIT and is_heading(next(csv.reader([first]), [])):
         return Shape.TABLE
     return Shape.LINES
+
+
+def _are_documents(lines: Iterable[str]) -> bool:
+    """Whether lines may be a document of JSON each: none is an entry itself, or plain text."""
+    texts = filter(None, map(str.strip, lines))
+    return all(_DOCUMENT.match(text) and not _is_entry(text) for text in texts)
 
 
 def _is_json(text: str) -> bool:

@@ -74,6 +74,10 @@ class Instant(Struct, frozen=True):
             of summer time repeats.
         start: Index of its first character.
         end: Index past its last character.
+        unclear_zone: Its abbreviation, if several zones have that, and not the given one.
+        days_proven: Whether the day comes first in its date, as a number above 12 shows; None where
+            there is none.
+        days_unclear: Whether the order of days and months that was given decided its date.
     """
 
     ts_us: int
@@ -82,6 +86,9 @@ class Instant(Struct, frozen=True):
     start: int = 0
     end: int = 0
     repeat_us: int = 0
+    unclear_zone: str | None = None
+    days_proven: bool | None = None
+    days_unclear: bool = False
 
 
 class InstantReader:
@@ -92,22 +99,12 @@ class InstantReader:
     Args:
         tz: Zone of the times that name none.
         day_first: Whether 03/04/2024 is in April; a date such as 13/04/2024 shows that by itself.
-
-    Attributes:
-        unclear_zone: An abbreviation that was read, and that several zones have, `tz` not among
-            them; None without any.
-        days_proven: Whether the day comes first, as the latest date shows that has a number above
-            12; None without any.
-        days_unclear: Whether a date was read that `day_first` decides.
     """
 
     def __init__(self, tz: tzinfo, *, day_first: bool = False) -> None:
-        self.unclear_zone: str | None = None
-        self.days_proven: bool | None = None
-        self.days_unclear = False
         self._tz = tz
         self._day_first = day_first
-        self._minutes: dict[tuple[str, ...], tuple[int, int]] = {}
+        self._minutes: dict[tuple[str, ...], tuple[int, int, str | None]] = {}
 
     def find_all(self, text: str) -> list[Instant]:
         """Return every instant in the text, in order of position; empty when there is none."""
@@ -125,7 +122,7 @@ class InstantReader:
         """Return the instant of a `yyyy-MM-dd HH:mm:ss,SSS` text, the layout of Kafka's files."""
         key = (text[:4], text[5:7], "", text[8:10], text[11:13], text[14:16], "", "")
         try:
-            minute_us, repeat_us = self._minute_of(key)
+            minute_us, repeat_us, _ = self._minute_of(key)
         except (ValueError, OverflowError):
             return None
         ts_us = minute_us + int(text[17:19]) * _US + int(text[20:23]) * 1_000
@@ -133,11 +130,17 @@ class InstantReader:
 
     def _instant(self, match: re.Match[str]) -> Instant | None:
         parts = match.groupdict()
+        proven, is_unclear = None, False
         if "a" in parts:
-            parts["d"], parts["mo"] = self._day_and_month(parts["a"], parts["b"])
+            first, second = parts["a"], parts["b"]
+            if max(int(first), int(second)) > _MONTHS_OF_YEAR:
+                proven = int(first) > _MONTHS_OF_YEAR
+            is_day_first = self._day_first if proven is None else proven
+            parts["d"], parts["mo"] = (first, second) if is_day_first else (second, first)
+            is_unclear = proven is None and first != second
         fraction = parts["f"] or ""
         try:
-            minute_us, repeat_us = self._minute_of(
+            minute_us, repeat_us, unclear_zone = self._minute_of(
                 tuple(
                     parts.get(name) or "" for name in ("y", "mo", "mon", "d", "h", "mi", "ap", "z")
                 )
@@ -152,23 +155,19 @@ class InstantReader:
             match.start(),
             match.end(),
             repeat_us,
+            unclear_zone,
+            proven,
+            is_unclear,
         )
 
-    def _day_and_month(self, first: str, second: str) -> tuple[str, str]:
-        if int(first) > _MONTHS_OF_YEAR or int(second) > _MONTHS_OF_YEAR:
-            self.days_proven = int(first) > _MONTHS_OF_YEAR
-            return (first, second) if self.days_proven else (second, first)
-        self.days_unclear |= first != second
-        return (first, second) if self._day_first else (second, first)
-
-    def _minute_of(self, key: tuple[str, ...]) -> tuple[int, int]:
+    def _minute_of(self, key: tuple[str, ...]) -> tuple[int, int, str | None]:
         known = self._minutes.get(key)
         if known is None:
             if len(self._minutes) >= _CACHE_LIMIT:
                 self._minutes.clear()
-            known = self._minutes[key] = _to_minute_us(key, self._tz)
-            if key[-1] in UNCLEAR_ZONES and not _is_named_so(key, self._tz):
-                self.unclear_zone = key[-1]
+            is_unclear = key[-1] in UNCLEAR_ZONES and not _is_named_so(key, self._tz)
+            minute = _to_minute_us(key, self._tz)
+            known = self._minutes[key] = (*minute, key[-1] if is_unclear else None)
         return known
 
 

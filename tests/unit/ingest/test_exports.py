@@ -15,7 +15,7 @@ from coordinator_sim.errors import DataError
 from coordinator_sim.ingest.files import LogFileReader, form_in, is_splittable
 from coordinator_sim.ingest.importing import Importing, Options, check_told, prepare
 from coordinator_sim.ingest.writing import write_trace
-from coordinator_sim.logtext.reading.exports import Shape, records
+from coordinator_sim.logtext.reading.exports import Shape, form_of, records
 from coordinator_sim.runs.run_directory import read_run
 
 LOGGER = "kafka.coordinator.group.GroupCoordinator"
@@ -196,8 +196,9 @@ def test_records_of_several_lines_keep_their_order_when_turned(tmp_path: Path) -
         ("10:00:00,000", "09:59:59,970", "10:00:01,000", "10:00:00,990", "10:00:02,000"),
         ("10:00:00,000", "10:00:01,000", "09:00:00,000", "09:00:01,000", "09:00:02,000"),
         ("10:00:05,000", "10:00:00,000"),
+        ("10:00:00,000", "10:00:00,010", "10:00:00,005", "09:00:00,000", "09:00:00,005"),
     ],
-    ids=["threads", "threads that rise", "clock set back", "one step back"],
+    ids=["threads", "threads that rise", "clock set back", "one step back", "threads set back"],
 )
 def test_log_that_jumps_back_is_not_newest_first(clocks: tuple[str, ...], tmp_path: Path) -> None:
     """Several threads, or a clock that was set back, leave the order of the lines."""
@@ -206,11 +207,36 @@ def test_log_that_jumps_back_is_not_newest_first(clocks: tuple[str, ...], tmp_pa
     assert form_in(path).is_plain
 
 
-def test_line_of_json_among_others_is_a_line(tmp_path: Path) -> None:
+def test_newest_lines_of_several_pods_come_first() -> None:
+    """Clocks that differ by some milliseconds rise about as often as all lines together fall."""
+    ages = [10 * number + 30 * (number % 3 - 1) for number in range(500)]
+    clocks = [f"10:00:{(9_999 - age) // 1_000:02}.{(9_999 - age) % 1_000:03}Z" for age in ages]
+    lines = [f"2024-05-13T{at} {BARE[1]}\n" for at in clocks]
+    assert form_of("".join(lines), UTC).newest_first
+    assert not form_of("".join(reversed(lines)), UTC).newest_first
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"args": [{"a": 1}], "port": 9092},
+        {"event": "started", "arguments": ["--consumer group shop"]},
+    ],
+)
+@pytest.mark.parametrize("name", ["plain", "docker"])
+def test_line_of_json_among_others_is_a_line(
+    first: dict[str, object], name: str, tmp_path: Path
+) -> None:
     """No line of a log is left out because the first one is JSON of another program."""
-    first = json.dumps({"args": [{"a": 1}], "port": 9092})
-    summary = importing_of(tmp_path, "\n".join([first, *LINES])).files[0].summary
+    text = "\n".join([json.dumps(first), EXPORTS[name](ENTRIES)])
+    summary = importing_of(tmp_path, text).files[0].summary
     assert (summary.lines, summary.parsed, summary.other) == (4, 3, 1)
+
+
+def test_documents_of_a_line_each_are_read(tmp_path: Path) -> None:
+    """The pages of an answer are one file, with a compact document a line."""
+    text = "\n".join(map(filtered, (ENTRIES[:2], ENTRIES[2:])))
+    assert story_of(tmp_path, text) == TOLD
 
 
 @pytest.mark.parametrize("size", [1, 7, 1_000_000])
@@ -250,6 +276,21 @@ def test_zone_that_is_given_wins_over_another_of_its_name(
     written = datetime(2024, 5, 13, 10, tzinfo=UTC).astimezone(ZoneInfo(tz))
     text = f"[{written:%Y-%m-%d %H:%M:%S},000 {zone}] {BARE[0]}\n"
     assert story_of(tmp_path, text, Options(zone=ZoneInfo(tz), tz=tz)) == [TOLD[0]]
+
+
+@pytest.mark.parametrize("told", ["03/04/2024 10:00:00", "2024-05-13 10:00:00 IST"])
+def test_time_that_a_message_tells_of_refuses_no_file(told: str, tmp_path: Path) -> None:
+    """Only the time of a line itself must be clear; other programs' lines may be anything."""
+    sentence = f"Prices of {told} for group shop"
+    for number, lines in enumerate(
+        (
+            [f"[{ISO[0]}] {sentence}", f"[{ISO[0]}] {BARE[0]}"],
+            [f"{told} INFO Started (app.Main)", f"[{ISO[0]}] {BARE[0]}"],
+            [json.dumps({"timestamp": ISO[0], "message": text}) for text in (sentence, BARE[0])],
+        )
+    ):
+        (tmp_path / str(number)).mkdir()
+        assert story_of(tmp_path / str(number), "\n".join(lines)) == [TOLD[0]], lines
 
 
 def test_abbreviation_of_several_zones_needs_the_zone(tmp_path: Path) -> None:
@@ -295,6 +336,31 @@ def test_order_of_dates_is_proven_by_another_line_or_an_option(tmp_path: Path) -
         assert story_of(tmp_path, text, options)[0][2] == at
     later = "".join(f"03/04/2024 10:00:01 other {'.' * 900}\n" for _ in range(100))
     assert story_of(tmp_path, f"{text}{later}14/04/2024 10:00:00 end\n")[0][2] == april
+
+
+@pytest.mark.parametrize("dates", [("13/11", "12/11"), ("01/02", "31/01")])
+def test_newest_days_come_first_in_any_order_of_dates(dates: tuple[str, ...]) -> None:
+    """The order that one date shows is that of all of them."""
+    lines = [f"{date}/2024 10:00:{s} {BARE[1]}\n" for date in dates for s in ("20", "10")]
+    assert form_of("".join(lines), UTC).newest_first
+
+
+def test_order_of_dates_turns_a_file_that_does_not_show_it(tmp_path: Path) -> None:
+    """In April, by --dates or by a line far below, the newest lines are first."""
+    texts = ((2, "05/02"), (1, "05/02"), (2, "07/01"), (1, "07/01"))
+    lines = [f"{date}/2024 10:00:0{second} {BARE[1]}\n" for second, date in texts]
+    path = tmp_path / "server.log"
+    path.write_text("".join(lines))
+    assert list(LogFileReader(path, int, day_first=True).lines()) == lines[::-1]
+    assert not is_splittable(path, day_first=True)
+    assert is_splittable(path)
+    (one,) = prepare([path], options=Options(zone=UTC, day_first=True)).files
+    assert one.notes == ["has the newest line first; read and numbered from its end."]
+    path.write_text(
+        "".join([*lines, *[f"{lines[-1][:-1]}{'.' * 900}\n"] * 100, "13/12/2023 10:00:00 end\n"])
+    )
+    (one,) = prepare([path], options=Options(zone=UTC)).files
+    assert (one.day_first, len(one.notes)) == (True, 1)
 
 
 def test_empty_files_beside_others_are_no_problem(tmp_path: Path) -> None:
