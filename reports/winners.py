@@ -43,11 +43,11 @@ class Figure(Struct, frozen=True, kw_only=True):
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    """One choice, with the values of each figure in the same worlds and order as the others'.
+    """A choice and its figures in the drawn worlds.
 
     Args:
         name: What it is called; of several with equal values all names.
-        values: By column.
+        values: By column, the values in each world; all choices have the same order of worlds.
         short: The first of its names; by default its name.
     """
 

@@ -15,7 +15,13 @@ from msgspec import Struct
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.replay.costs import place_of
 from coordinator_sim.replay.findings import JOINS, REFUSALS, Finding, often, seconds
-from coordinator_sim.trace.client_reasons import is_settled, is_shared, kind_of, words_of
+from coordinator_sim.trace.client_reasons import (
+    OUT_OF_GROUP,
+    is_settled,
+    is_shared,
+    kind_of,
+    words_of,
+)
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import CLIENT_SOURCES
 from coordinator_sim.trace.window import ALWAYS, Window
@@ -25,6 +31,7 @@ _LOOP: Final = 5
 _LOOP_MS: Final = 120_000
 """Longest usual time from one join of a loop to the next."""
 _GOES_ON_US: Final = 5_000_000
+"""A request to join that follows another one sooner belongs to the same join."""
 _OVER: Final = frozenset({Event.LEAVE_REQ, Event.LOST})
 _BUSY: Final = 3
 """Fewest refused heartbeats in a row, without a join, of a member that is busy."""
@@ -106,7 +113,7 @@ def _view(group_id: str, client: str, lines: Sequence[TraceEvent]) -> ClientView
         if line.event in _ASKS and line.error_code is not None and line.error_code
     )
     kinds = [(line, kind_of(line)) for line in lines]
-    reasons = Counter(words_of(line) for line, kind in kinds if kind and words_of(line))
+    reasons = Counter(filter(None, map(words_of, lines)))
     return ClientView(
         group_id=group_id,
         client=client,
@@ -124,9 +131,9 @@ def _view(group_id: str, client: str, lines: Sequence[TraceEvent]) -> ClientView
 
 
 def _joins(lines: Iterable[TraceEvent]) -> Iterator[int]:
-    """Yield when a client began to join: a request that follows another one soon goes on with it.
+    """Yield when a client began to join, in milliseconds.
 
-    A new member sends two, the second with the member id that it was given.
+    A new member sends two requests, the second with the member id that it was given.
     """
     asked_us: int | None = None
     for line in lines:
@@ -141,7 +148,7 @@ def _thrown_out(kinds: Iterable[tuple[TraceEvent, str | None]]) -> Iterator[str]
     """Yield the first line of each time in which a client was no member any more."""
     is_out = False
     for line, kind in kinds:
-        is_told = kind in {"thrown-out", "fenced", "unreachable"} or line.event is Event.LOST
+        is_told = kind in OUT_OF_GROUP or line.event is Event.LOST
         if is_told and not is_out:
             yield place_of(line)
         is_out = (is_out or is_told) and not is_settled(line)

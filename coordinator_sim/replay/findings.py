@@ -505,10 +505,11 @@ def _visits(costs: Sequence[RebalanceCost]) -> set[int]:
 
 def _one_shot_consumers(group_id: str, shown: _Shown) -> list[Finding]:
     """Find consumers that are started one after the other, each for a moment."""
-    visits = [each for each in _one_shots(shown.every) if shown.of(each[:1])]
+    every = _one_shots(shown.every)
+    visits = [each for each in every if shown.of(each[:1])]
     if not visits:
         return []
-    behind = shown.of(each for came, went, _ in _one_shots(shown.every) for each in (came, went))
+    behind = shown.of(each for came, went, _ in every for each in (came, went))
     stay_us = median_low([stay_ms for _, _, stay_ms in visits]) * 1000
     words = _Words(
         what=f"A consumer joined the empty group {often(len(visits))}, was alone in it, and left "

@@ -40,13 +40,14 @@ _Fact = tuple[Event, str | None, int | None]
 _SKEW_US: Final = 50_000
 """A client may log what it does this much later than the coordinator that has got it."""
 _STARTS: Final = frozenset({Event.PREPARE_REBALANCE, Event.EPOCH_BUMPED})
-_NAMES_ABOVE: Final = {
+REASONS_OF_CHANGES: Final = {
     Event.MEMBER_ADDED: RebalanceReason.MEMBER_JOINED,
     Event.STATIC_REPLACED: RebalanceReason.MEMBER_JOINED,
     Event.MEMBER_LEFT: RebalanceReason.MEMBER_LEFT,
     Event.MEMBER_FAILED: RebalanceReason.MEMBER_FAILED,
     Event.MEMBER_KICKED: RebalanceReason.REBALANCE_TIMEOUT,
 }
+"""Events that name who came or went, and the reason of the rebalance that follows."""
 _DEPARTURES: Final = frozenset(
     {
         *(RebalanceReason.MEMBER_LEFT, RebalanceReason.MEMBER_FAILED),
@@ -97,6 +98,8 @@ _LOGGED: Final = frozenset(_SIGNS) - {"unreachable", "thrown-out", "left", "said
 _STARTED: Final = frozenset({"subscribed", "worker-started"})
 _OF_LEAVERS: Final = frozenset({"left", "poll-timeout", "task-failed", "worker-stopped"})
 _OF_FAILED: Final = frozenset(_SIGNS) - _STARTED - {"said"}
+OUT_OF_GROUP: Final = frozenset({"thrown-out", "fenced", "unreachable"})
+"""Kinds that tell that a client is no member any more."""
 _NAMES_MEMBER: Final = frozenset({"left", "fenced"})
 """Kinds of lines that name their member themselves."""
 
@@ -153,7 +156,7 @@ def with_client_reasons(
     for line in lines:
         own = reasons.get(line.group_id) if line.event in _STARTS else None
         given.append(line if own is None else own.annotated(line, above.get(line.group_id)))
-        if line.event in _NAMES_ABOVE:
+        if line.event in REASONS_OF_CHANGES:
             above[line.group_id] = line
     return given
 
@@ -283,10 +286,10 @@ def _is_answer_to(settled: _Sign, start: TraceEvent) -> bool:
 
 
 def _without_outages(chain: list[_Sign]) -> list[_Sign]:
-    """Drop that a coordinator was lost which was found again, unless the member was out then."""
+    """Drop losses of a coordinator that was found again, unless the member was out by then."""
     kinds = [each.kind for each in chain]
     found = max((at for at, kind in enumerate(kinds) if kind == "coordinator-found"), default=-1)
-    is_out = not {"thrown-out", "fenced", "unreachable"}.isdisjoint(kinds)
+    is_out = not OUT_OF_GROUP.isdisjoint(kinds)
     return [
         each
         for place, each in enumerate(chain)
@@ -317,7 +320,7 @@ class _Reasons:
         is_near = above is not None and 0 <= start.ts_us - above.ts_us <= _SKEW_US
         if named is None and above is not None and is_near:
             named = above.member_id
-            reason = reason or _NAMES_ABOVE[above.event]
+            reason = reason or REASONS_OF_CHANGES[above.event]
         kinds = frozenset(_SIGNS)
         if reason is RebalanceReason.MEMBER_LEFT:
             kinds = _OF_LEAVERS

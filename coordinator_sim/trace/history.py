@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.trace import batches
-from coordinator_sim.trace.client_reasons import with_client_reasons
-from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
+from coordinator_sim.trace.client_reasons import REASONS_OF_CHANGES, with_client_reasons
+from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
 from coordinator_sim.trace.rebalances import (
     Episode,
     NumberedRebalance,
@@ -363,22 +363,13 @@ class _Cutter:
         return rebalance
 
 
-_REASONS: Final = {
-    Event.MEMBER_ADDED: RebalanceReason.MEMBER_JOINED,
-    Event.STATIC_REPLACED: RebalanceReason.MEMBER_JOINED,
-    Event.MEMBER_LEFT: RebalanceReason.MEMBER_LEFT,
-    Event.MEMBER_FAILED: RebalanceReason.MEMBER_FAILED,
-    Event.MEMBER_KICKED: RebalanceReason.REBALANCE_TIMEOUT,
-}
-
-
 def _with_reason(episode: Episode, line: TraceEvent) -> TraceEvent:
     """An epoch with its reason: a broker logs who came or went in the line above, if that is it."""
     if line.reason is not None or len(episode.lines) < 2:  # noqa: PLR2004  itself and the one above
         return line
     above = episode.lines[-2]
     is_near = line.ts_us - above.ts_us <= LINE_SKEW_MS * 1_000
-    reason = _REASONS.get(above.event) if is_near else None
+    reason = REASONS_OF_CHANGES.get(above.event) if is_near else None
     if reason is None:
         return line
     names = {"member_id": above.member_id, "group_instance_id": above.group_instance_id}
