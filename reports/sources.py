@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -204,11 +205,24 @@ def _table(
             names = [str(path) for path in paths]
             part = reader.parquet(*names) if trace_format == "parquet" else reader.json(names)
             if trace_format == "jsonl" and name == EVENTS_DIR:
-                part = _with_defaults(part)
+                part = _with_defaults(_counted(part, runs))
             parts.append(part)
     if not parts:
         return listed(spark, [], columns)
     return reduce(lambda some, more: some.unionByName(more), parts)
+
+
+def _counted(events: "DataFrame", runs: Sequence[RunDirectory]) -> "DataFrame":
+    """Leave out what a run that was killed wrote behind the last event that its record counts."""
+    from pyspark.sql import functions
+
+    column = functions.col
+    ends = [
+        (column("trace_id") == run.info.trace_id) & (column("ordinal") < run.info.counts["events"])
+        for run in runs
+        if run.info.format == "jsonl"
+    ]
+    return events.where(reduce(or_, ends))
 
 
 def _with_defaults(events: "DataFrame") -> "DataFrame":

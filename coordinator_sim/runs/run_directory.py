@@ -8,7 +8,7 @@ Traces as JSON Lines: one row per line, unknown columns left out, bytes as base6
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Protocol, Self, TypeVar
@@ -36,6 +36,10 @@ class LinesFile(Protocol):
 
     def write(self, data: bytes, /) -> object:
         """Append bytes."""
+        ...
+
+    def flush(self) -> object:
+        """Write buffered data."""
         ...
 
     def close(self) -> None:
@@ -71,6 +75,11 @@ class JsonLinesTable:
     def write(self, row: msgspec.Struct) -> None:
         """Append a row."""
         self._put(self._encoder.encode(row) + b"\n", 1)
+
+    def flush(self) -> None:
+        """Write what is buffered."""
+        if self._file is not None:
+            self._file.flush()
 
     def close(self) -> None:
         """Write what is buffered and close the file."""
@@ -179,7 +188,13 @@ def read_lines(path: Path, row_type: type[_RowT]) -> Iterator[_RowT]:
 TraceFormat = Literal["parquet", "jsonl"]
 LATEST_NAME: Final = "latest"
 """Name of the link to the newest of numbered runs."""
-_TABLES: Final = (schema.EVENTS_DIR, schema.GENERATIONS_DIR, schema.RESOURCES_DIR)
+_ROWS: Final = {
+    schema.EVENTS_DIR: "event_rows",
+    schema.GENERATIONS_DIR: "generations",
+    schema.RESOURCES_DIR: "resource_lists",
+}
+"""What `run.json` calls the number of rows of each table."""
+_TABLES: Final = tuple(_ROWS)
 _EVENTS_AT_ONCE: Final = 64
 """Events that are written together: a server that records its traffic has no time for one."""
 
@@ -311,6 +326,22 @@ class RunDirectoryWriter:
         self._ownership.record_batch(batch)
         if self._ownership.has_rows:
             self._write_dense()
+
+    def checkpoint(self) -> None:
+        """Make a trace in JSON Lines whole up to here, so that it can be read if the run is killed.
+
+        Dense rows of a generation that is still gathered are left to a later call. Rows behind the
+        last checkpoint count as not written.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if self._taken:
+            self._write_taken()
+        for table in (self._events, self._generations, self._resources):
+            if isinstance(table, JsonLinesTable):
+                table.flush()
+        self._write_manifest()
 
     def settle(self) -> SettledRun:
         """Write all events so far to files that are not changed any more.
@@ -447,7 +478,8 @@ class RunDirectory:
     def _table(self, name: str, row_type: type[_RowT]) -> Iterator[_RowT]:
         for path in sorted((self.path / name).glob("*")):
             if path.suffix == ".jsonl":
-                yield from read_lines(path, row_type)
+                # A run that was killed may have left lines behind the last that it counts.
+                yield from islice(read_lines(path, row_type), self.info.counts.get(_ROWS[name]))
             else:
                 yield from parquet.read_rows(path, row_type)
 

@@ -125,15 +125,23 @@ class LaterFile:
         if len(self._gathered) >= CHUNK_BYTES:
             self._hand_over()
 
-    def close(self) -> None:
+    def flush(self) -> None:
         """Return when all is written.
 
         Raises:
             OSError: some bytes could not be written.
         """
+        self._hand_over()
+        self._behind.settle()
+
+    def close(self) -> None:
+        """Return when all is written and the file is closed.
+
+        Raises:
+            OSError: some bytes could not be written.
+        """
         try:
-            self._hand_over()
-            self._behind.settle()
+            self.flush()
         finally:
             self._file.close()
 

@@ -240,3 +240,18 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
 def test_day_of_an_instant_is_its_utc_date(ts_us: int, day: str) -> None:
     """Days begin at midnight UTC, before 1970 as well."""
     assert day_of(ts_us) == day
+
+
+def test_a_run_that_was_killed_reads_up_to_its_last_checkpoint(tmp_path: Path) -> None:
+    """Lines behind the last checkpoint, and half a line, count as not written."""
+    whole = MemoryRecorder()
+    with RunDirectoryWriter(tmp_path / "run", INFO, format="jsonl") as writer:
+        for event in story():
+            writer.record(event)
+            whole.record(event)
+            writer.checkpoint()
+            assert list(read_run(tmp_path / "run").events()) == whole.events
+    with (tmp_path / "run" / "events" / "events.jsonl").open("ab") as file:
+        file.write(b'{"cluster_id":"eu/1","ordinal":5,"ev')
+
+    assert list(read_run(tmp_path / "run").events()) == whole.events
