@@ -222,7 +222,12 @@ def paragraph(rebalance: "RebalanceStory") -> list[str]:
     if gone:
         lines.append(f"    gone: {listed(gone)}")
     lines.append(f"    {course(rebalance)}")
-    return [_UUID.sub(r"-\1", line) for line in lines]
+    return [shortened(line) for line in lines]
+
+
+def shortened(line: str) -> str:
+    """A line with the ids of its members cut down to the first part of their UUID."""
+    return _UUID.sub(r"-\1", line)
 
 
 def generations(rebalance: "RebalanceStory") -> str:

@@ -28,6 +28,7 @@ from coordinator_sim.cli.serve import serve
 from coordinator_sim.cli.shape import shape
 from coordinator_sim.cli.sweep import sweep
 from coordinator_sim.cli.trogdor import trogdor
+from coordinator_sim.cli.watch import watch
 
 app = CommandLine(
     name="coordinator-sim",
@@ -53,6 +54,7 @@ app.command(short_help="List what rebalances cost, and what to change.")(finding
 app.command(short_help="Drive the core by JSON lines, from any language.")(lines)
 app.command(short_help="Be a member of a group on a real broker.")(member)
 app.command(short_help="Serve the coordinator to real Kafka clients.")(serve)
+app.command(short_help="Tell of rebalances in a running cluster, read-only.")(watch)
 
 app.add_typer(assign, name="assign", short_help="Run assignors on cases, or try them in a lab.")
 app.add_typer(log, name="log")
