@@ -11,6 +11,7 @@ import typer
 
 from coordinator_sim import __version__
 from coordinator_sim.cli.explain import course, generations, shortened
+from coordinator_sim.cli.member import parse_bootstrap
 from coordinator_sim.cli.wording import clock, counted
 from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim.trace.events import Event, RunInfo, Source
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from coordinator_sim.trace.events import TraceEvent
 
 MAX_PORT: Final = 65_535
-_NEAREST: Final = 3
 
 
 def watch(
@@ -85,6 +85,7 @@ def watch(
     from coordinator_sim.runs.run_directory import RunDirectoryWriter, holds_trace, next_run
     from coordinator_sim.sim.scenario.lengths import parse_length
 
+    parse_bootstrap(bootstrap)  # Refuses what is no address.
     end_s = parse_length("--for", for_, low_ms=1) / 1000 if for_ else None
     address = _address(metrics) if metrics else None
     if webhook and not webhook.startswith(("http://", "https://")):

@@ -5,8 +5,9 @@ id, looks its coordinator up, and sends nothing else about it.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from msgspec import Struct
 
-from coordinator_sim.errors import ConfigError, DataError
+from coordinator_sim.errors import ConfigError
 from coordinator_sim.kafka.partitioning import OFFSETS_TOPIC
 from coordinator_sim.live.trogdor.client_settings import native_of_admin, native_of_consumer
 from coordinator_sim.live.watching import Ended, SeenRecord, Watching
@@ -39,7 +40,15 @@ _TOPIC_WAIT_S: Final = 2.0
 _DENIED: Final = frozenset(
     {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED}
 )
-_US: Final = 1_000_000
+_OURS: Final = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "auto.offset.reset": "error",
+    "isolation.level": "read_committed",
+    "enable.partition.eof": True,
+    "allow.auto.create.topics": False,
+}
+"""Settings of the consumer that the user's do not change."""
 
 
 class WatchOptions(Struct, frozen=True, kw_only=True):
@@ -90,6 +99,8 @@ class ClusterWatch:
         ConfigError: A setting is unknown or wrong.
     """
 
+    _consumer: Consumer
+
     def __init__(self, options: WatchOptions, watching: Watching, audience: Audience) -> None:
         self.lock = Lock()
         self.requests = 0
@@ -102,27 +113,16 @@ class ClusterWatch:
         self._unchecked: set[int] = set()
         self._behind: set[int] = set()
         self._brokers = 1
+        self._cluster_id = ""
         self._asked: dict[Any, Future[Any]] = {}
         self._turn = 0
         self._next_ask_s = 0.0
         self._untold_denial = True
-        given = {**options.settings, "bootstrap.servers": options.bootstrap}
-        ours = {
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "auto.offset.reset": "error",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "allow.auto.create.topics": False,
-            "error_cb": self._note_error,
-        }
-        try:
-            native = native_of_consumer(given, GROUP_ID).settings
-            self._consumer = Consumer({"client.id": GROUP_ID, **native, **ours})
-            self._admin = AdminClient({"client.id": GROUP_ID, **native_of_admin(given).settings})
-        except (KafkaException, ClientFailed, TypeError) as error:
-            text = error.args[0].str() if isinstance(error, KafkaException) else str(error)
-            raise ConfigError(f"--command-config: {text}; correct it, or leave it out") from None
+        self._given = {**options.settings, "bootstrap.servers": options.bootstrap}
+        with _as_config_error():
+            native = native_of_admin(self._given).settings
+            callback: dict[str, Any] = {"error_cb": self._note_why}
+            self._admin = AdminClient({"client.id": GROUP_ID, **native, **callback})
 
     def connect(self, is_over: Callable[[], bool]) -> str:
         """Find the offsets topic, wait for it, and begin to read; returns the cluster's id.
@@ -130,26 +130,35 @@ class ClusterWatch:
         Raises:
             ConfigError: No broker answers, or the topic may not be read.
         """
+        begin = self._found(is_over)
+        with _as_config_error():
+            # Only now: the lookup of its group's coordinator would create the topic.
+            native = native_of_consumer(self._given, GROUP_ID).settings
+            self._consumer = Consumer(
+                {"client.id": GROUP_ID, **native, **_OURS, "error_cb": self._note_error}
+            )
+        self._behind = set(begin)
+        self._consumer.assign([TopicPartition(OFFSETS_TOPIC, *each) for each in begin.items()])
+        return self._cluster_id
+
+    def _found(self, is_over: Callable[[], bool]) -> dict[int, int]:
+        """Where to begin in each partition, once there is a topic with leaders."""
         has_told = False
-        while True:  # Ends: by the topic, by an error, or when the user ends the watch.
-            found, topic = self._metadata()
-            self._brokers = max(1, len(found.brokers))
-            if topic.error is not None and topic.error.code() in _DENIED:
-                raise _denied(topic.error)
-            if topic.partitions or is_over():
-                break
+        while not is_over():
+            topics = self._metadata()
+            if topics is not None:
+                partitions = sorted(topics[OFFSETS_TOPIC].partitions)
+                ends = self._offsets(partitions, OffsetSpec.latest())
+                begin = self._offsets(partitions, OffsetSpec.earliest())
+                if ends is not None and begin is not None:
+                    self._watching.ends = ends
+                    self._name_topics(list(topics))
+                    return ends if self._options.from_end else begin
             if not has_told:
-                self._audience.line(f"no {OFFSETS_TOPIC} yet: no group has committed; waiting")
+                self._audience.line(f"{OFFSETS_TOPIC} is not there yet: waiting for a first group")
                 has_told = True
             time.sleep(_TOPIC_WAIT_S)
-        partitions = sorted(topic.partitions)
-        self._watching.ends = begin = self._offsets(partitions, OffsetSpec.latest())
-        if not self._options.from_end:
-            begin = self._offsets(partitions, OffsetSpec.earliest())
-        self._name_topics(list(found.topics))
-        self._behind = set(partitions)
-        self._consumer.assign([TopicPartition(OFFSETS_TOPIC, *each) for each in begin.items()])
-        return str(found.cluster_id or "")
+        return {}
 
     def run(self, is_over: Callable[[], bool]) -> None:
         """Follow the cluster until the watch is over.
@@ -253,10 +262,15 @@ class ClusterWatch:
 
     # -- connections -------------------------------------------------------------------------
 
-    def _note_error(self, error: KafkaError) -> None:
+    def _note_why(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - confluent-kafka's own name
             self._why = error.str()
-        elif self._down_since is None:
+
+    def _note_error(self, error: KafkaError) -> None:
+        self._note_why(error)
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - confluent-kafka's own name
+            return
+        if self._down_since is None:
             self._down_since = time.monotonic()
             if self._positions:
                 self._audience.line(f"no broker answers ({self._why}): waiting for one")
@@ -268,21 +282,33 @@ class ClusterWatch:
             self._unchecked = set(self._positions)
         self._down_since = None
 
-    def _metadata(self) -> tuple[Any, Any]:
-        """The cluster's metadata, and those of the offsets topic, which may be hidden."""
+    def _metadata(self) -> dict[str, Any] | None:
+        """The topics by their names; None where the offsets topic is not among them.
+
+        Raises:
+            ConfigError: No broker answers, or the topic may not be read.
+        """
         try:
-            own = self._consumer.list_topics(OFFSETS_TOPIC, timeout=_ANSWER_S)
-            found = self._consumer.list_topics(timeout=_ANSWER_S)
+            # Asking for the topic by its name would create it.
+            found = self._admin.list_topics(timeout=_ANSWER_S)
         except KafkaException as error:
-            self._consumer.poll(0)
+            self._admin.poll(0)
             raise ConfigError(
                 f"--bootstrap {self._options.bootstrap}: {self._why or error.args[0].str()}; name "
                 "a broker that is reachable, and TLS and SASL with --command-config FILE"
             ) from None
-        return found, own.topics[OFFSETS_TOPIC]
+        self._brokers = max(1, len(found.brokers))
+        self._cluster_id = str(found.cluster_id or "")
+        if OFFSETS_TOPIC in found.topics:
+            return dict(found.topics)
+        asked = self._admin.describe_topics(TopicCollection([OFFSETS_TOPIC]))
+        why = asked[OFFSETS_TOPIC].exception()
+        if isinstance(why, KafkaException) and why.args[0].code() in _DENIED:
+            raise _denied(why.args[0])
+        return None
 
-    def _offsets(self, partitions: list[int], spec: OffsetSpec) -> dict[int, int]:
-        """Offsets of partitions of the offsets topic."""
+    def _offsets(self, partitions: list[int], spec: OffsetSpec) -> dict[int, int] | None:
+        """Offsets of partitions of the offsets topic; None while one has no leader."""
         asked = [TopicPartition(OFFSETS_TOPIC, partition) for partition in partitions]
         found = self._admin.list_offsets(dict.fromkeys(asked, spec), request_timeout=_ANSWER_S)
         try:
@@ -290,7 +316,7 @@ class ClusterWatch:
         except KafkaException as error:
             if error.args[0].code() in _DENIED:
                 raise _denied(error.args[0]) from None
-            raise DataError(f"{OFFSETS_TOPIC}: {error.args[0].str()}; try again") from None
+            return None
 
     def _name_topics(self, names: list[str]) -> None:
         """Learn the ids of topics, which records of epochs name; a broker before 2.8 has none."""
@@ -358,6 +384,16 @@ class ClusterWatch:
         for group_id, lag, is_behind in lags:
             what = "falls behind" if is_behind else "has caught up"
             self._audience.line(f"{group_id} {what}: lag of {lag:,} records")
+
+
+@contextmanager
+def _as_config_error() -> Iterator[None]:
+    """Name a setting that librdkafka refuses."""
+    try:
+        yield
+    except (KafkaException, ClientFailed, TypeError) as error:
+        text = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+        raise ConfigError(f"--command-config: {text}; correct it, or leave it out") from None
 
 
 def _bytes(key: str | bytes | None) -> bytes | None:

@@ -31,6 +31,7 @@ _RENAMED: Final = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
     "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.truststore.location": "ssl.ca.location",
 }
 _TAKEN: Final = ("buffer.memory", "default.api.timeout.ms", "max.block.ms", "max.poll.records")
 """Settings that the clients around librdkafka keep, as far as they are theirs."""
