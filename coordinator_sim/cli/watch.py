@@ -1,9 +1,9 @@
 """`watch`: follow the groups of a running cluster, and tell of each rebalance as it happens."""
 
+import contextlib
 import hashlib
 import signal
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from coordinator_sim.trace.events import TraceEvent
 
 MAX_PORT: Final = 65_535
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 def watch(
@@ -107,11 +108,11 @@ def watch(
         checkpoint=terminal.checkpoint,
     )
     running = ClusterWatch(options, watching, audience)
-    is_over = _Ending(end_s)
-    cluster_id = running.connect(is_over)
-    with ExitStack() as closing:
-        run = closing.enter_context(next_run(out))
-        closing.pop_all().close()  # The link to the newest run is made now: a kill leaves it.
+    with contextlib.ExitStack() as closing:
+        is_over = closing.enter_context(contextlib.closing(_Ending(end_s)))
+        cluster_id = running.connect(is_over)
+        with next_run(out) as run:
+            pass  # The link to the newest run is made now: a kill leaves it.
         info = _info(cluster_id, bootstrap, run)
         terminal.writer = closing.enter_context(RunDirectoryWriter(run, info, format="jsonl"))
         terminal.checkpoint()
@@ -166,11 +167,15 @@ class _Ending:
     def __init__(self, after_s: float | None) -> None:
         self._end_s = None if after_s is None else time.monotonic() + after_s
         self._is_told = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._tell)
+        self._before = {number: signal.signal(number, self._tell) for number in _SIGNALS}
 
     def __call__(self) -> bool:
         return self._is_told or (self._end_s is not None and time.monotonic() >= self._end_s)
+
+    def close(self) -> None:
+        """Leave signals to whoever had them before."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _tell(self, *_: object) -> None:
         self._is_told = True

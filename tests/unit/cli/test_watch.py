@@ -1,0 +1,175 @@
+"""`watch` as users start it: bad input, and a served cluster with real consumers."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from coordinator_sim.runs.run_directory import read_run
+from coordinator_sim.trace.events import TraceEvent
+from tests.command_line import run_here
+from tests.unit.cli.test_serve import serving
+from tests.unit.ingest.runs_as_sources import read_again
+
+confluent_kafka = pytest.importorskip("confluent_kafka")
+ONE_PARTITION = ("--set", "offsets.topic.num.partitions=1")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("--bootstrap localhost", "--bootstrap 'localhost': wants HOST:PORT"),
+        ("--bootstrap 127.0.0.1:1 --for 3x", "--for '3x': wants a number"),
+        ("--bootstrap 127.0.0.1:1 --metrics x:70000", "wants [HOST:]PORT with a port up to 65535"),
+        ("--bootstrap 127.0.0.1:1 --webhook ftp://x", "wants a URL"),
+        ("--bootstrap 127.0.0.1:1", "Connection refused"),
+        ("--bootstrap 127.0.0.1:1 --command-config bad.properties", 'property: "foo.bar"'),
+    ],
+)
+def test_bad_input_is_one_line(words: str, text: str, tmp_path: Path) -> None:
+    """Nothing is left behind, and the line names the option and what it wants."""
+    (tmp_path / "bad.properties").write_text("foo.bar=1\n", encoding="utf-8")
+    before = signal.getsignal(signal.SIGINT)
+
+    done = run_here("watch", *words.split(), folder=tmp_path)
+
+    assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, "")
+    assert text in done.stderr
+    assert not (tmp_path / "watch").exists()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_trace_is_not_written_into_another(tmp_path: Path) -> None:
+    """`--out` is a folder of numbered traces, so that a restart replaces none."""
+    (tmp_path / "run.json").write_text("{}", encoding="utf-8")
+    done = run_here("watch", "--bootstrap", "127.0.0.1:1", "--out", tmp_path)
+    assert "name a folder" in done.stderr
+
+
+@contextmanager
+def hook(status: int) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """A webhook that answers with a status; its URL, and what it was sent."""
+    posted: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/", posted
+        server.shutdown()
+        thread.join()
+
+
+def eventually(is_so: Callable[[], bool], for_s: float = 30) -> None:
+    """Wait until something is so."""
+    end_s = time.monotonic() + for_s
+    while not is_so():
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+
+
+class Member:
+    """A librdkafka consumer that is polled in a thread, and commits as it goes."""
+
+    def __init__(self, bootstrap: str, group_id: str, **settings: str) -> None:
+        self._consumer = confluent_kafka.Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": group_id,
+                "auto.offset.reset": "earliest",
+                "auto.commit.interval.ms": 200,
+                "log_level": 0,
+                **settings,
+            }
+        )
+        self._consumer.subscribe(["orders"])
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._poll)
+        self._thread.start()
+
+    def _poll(self) -> None:
+        while not self._is_over.is_set():
+            self._consumer.poll(0.05)
+        self._consumer.close()
+
+    def leave(self) -> None:
+        """Close the consumer."""
+        self._is_over.set()
+        self._thread.join()
+
+
+def of_group(events: list[TraceEvent], group_id: str) -> list[TraceEvent]:
+    """The events of a group, commits one by one, without where they were read."""
+    bare = [replace(e, source=None, source_ref=None) for e in events if e.group_id == group_id]
+    return [
+        replace(event, offsets=(each,), seq=-1) if each else event
+        for event in bare
+        for each in (event.offsets or (None,))
+    ]
+
+
+def test_a_watch_that_is_killed_leaves_what_the_cluster_wrote(tmp_path: Path) -> None:
+    """Real consumers come and go: lines, metrics, the hook, and the trace of the segments."""
+    served = ("--port", "0", "--no-control", "--topics", "orders:4", *ONE_PARTITION)
+    delay = ("--set", "group.initial.rebalance.delay.ms=0")
+    out = tmp_path / "out.txt"
+    with serving(*served, *delay, "--log-dir", tmp_path / "log") as ready, hook(500) as hooked:
+        bootstrap, (url, posted) = ready["bootstrap"], hooked
+        producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+        for number in range(40):
+            producer.produce("orders", b"x", partition=number % 4)
+        producer.flush()
+        first = Member(bootstrap, "classic", **{"heartbeat.interval.ms": "300"})
+        words = ("--bootstrap", bootstrap, "--metrics", "0", "--webhook", url, "--out", "traces")
+        command = [sys.executable, "-m", "coordinator_sim", "watch", *words]
+        with out.open("w") as file:
+            process = subprocess.Popen(command, stdout=file, stderr=file, cwd=tmp_path)
+        try:
+            eventually(lambda: "following" in out.read_text())
+            second = Member(bootstrap, "classic", **{"heartbeat.interval.ms": "300"})
+            eventually(lambda: "(1 -> 2 members)" in out.read_text())
+            other = Member(bootstrap, "newer", **{"group.protocol": "consumer"})
+            eventually(lambda: "newer #1  epoch " in out.read_text())
+            second.leave()
+            other.leave()
+            eventually(lambda: "(2 -> 1 member)" in out.read_text())
+            eventually(lambda: len(posted) >= 3)
+            text = out.read_text()
+            address = text.partition("metrics: ")[2].partition("\n")[0]
+            metrics = httpx.get(address).text
+            time.sleep(1.5)  # A checkpoint a second.
+        finally:
+            process.kill()
+            process.wait()
+            first.leave()
+
+    assert 'coordinator_sim_watch_group_members{group="classic"} 1' in metrics
+    assert "webhook_failures_total 0" not in metrics
+    assert "--webhook failed: HTTP 500" in text
+    assert all(set(each) == {"text"} for each in posted)
+    assert "MEMBER_JOINED" in posted[0]["text"]
+    kept = list(read_run(tmp_path / "traces").events())
+    read_again(tmp_path / "again", tmp_path / "log" / "__consumer_offsets-0")
+    imported = list(read_run(tmp_path / "again").events())
+    for group_id in ("classic", "newer"):
+        own = of_group(kept, group_id)
+        assert len(own) > 8
+        assert own == of_group(imported, group_id)[: len(own)]
