@@ -215,10 +215,11 @@ def paragraph(rebalance: "RebalanceStory") -> list[str]:
         lines.append(f"    first cause: {rebalance.first_cause}, {where}")
     elif rebalance.client_reason and not rebalance.client_reason.startswith(_REPEATS_THE_JOIN):
         lines.append(f'    the client said: "{rebalance.client_reason}"')
-    others = tuple(name for name in rebalance.joined if name not in rebalance.caused_by)
+    named = rebalance.caused_by if rebalance.because else ()
+    others = tuple(name for name in rebalance.joined if name not in named)
     if others:
-        lines.append(f"    joined too: {listed(others)}")
-    gone = tuple(text for text in rebalance.gone if text.split()[0] not in rebalance.caused_by)
+        lines.append(f"    joined{' too' if named else ''}: {listed(others)}")
+    gone = tuple(text for text in rebalance.gone if text.split()[0] not in named)
     if gone:
         lines.append(f"    gone: {listed(gone)}")
     lines.append(f"    {course(rebalance)}")

@@ -26,51 +26,68 @@ MAX_PORT: Final = 65_535
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
+BootstrapOption = Annotated[
+    str,
+    typer.Option(
+        "--bootstrap", "--bootstrap-server", help="Brokers to begin with.", metavar="HOST:PORT,..."
+    ),
+]
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Only these groups, as orders or 'orders-*'; may be repeated.", metavar="NAME"
+    ),
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option(help="A client's properties, for TLS and SASL.", metavar="FILE")
+]
+OutOption = Annotated[
+    Path, typer.Option(help="Folder of traces; this one is the next number.", metavar="DIR")
+]
+ForOption = Annotated[
+    str, typer.Option("--for", help="End after so long, as 10m; else when told.", metavar="LENGTH")
+]
+FromEndOption = Annotated[
+    bool,
+    typer.Option("--from-end", help="Do not read what the log holds of the time before."),
+]
+RequestsOption = Annotated[
+    float,
+    typer.Option(
+        min=0.1,
+        max=1000,
+        help="Requests a second for states and ends, at most.",
+        metavar="NUMBER",
+    ),
+]
+LagOption = Annotated[
+    int, typer.Option(min=1, help="A lag of fewer records is never told.", metavar="RECORDS")
+]
+WithoutCommitsOption = Annotated[
+    bool,
+    typer.Option("--without-commits", help="Leave commits out of the trace; it stays small."),
+]
+MetricsOption = Annotated[
+    str, typer.Option(help="Answer GET /metrics for Prometheus here.", metavar="[HOST:]PORT")
+]
+WebhookOption = Annotated[
+    str,
+    typer.Option(help="Post each rebalance as JSON {text}, as Slack takes it.", metavar="URL"),
+]
+
+
 def watch(
-    bootstrap: Annotated[
-        str,
-        typer.Option(
-            "--bootstrap",
-            "--bootstrap-server",
-            help="Brokers to begin with.",
-            metavar="HOST:PORT,...",
-        ),
-    ],
-    group: Annotated[
-        list[str] | None,
-        typer.Option(help="Only these groups, as orders or 'orders-*'; may be repeated."),
-    ] = None,
-    command_config: Annotated[
-        Path | None,
-        typer.Option(help="A client's properties, for TLS and SASL.", metavar="FILE"),
-    ] = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder of traces; this one is the next number.", metavar="DIR")
-    ] = Path("watch"),
-    for_: Annotated[
-        str, typer.Option("--for", help="End after so long; else when told.", metavar="LENGTH")
-    ] = "",
-    from_end: Annotated[
-        bool,
-        typer.Option("--from-end", help="Do not read what the log holds of the time before."),
-    ] = False,
-    requests: Annotated[
-        float,
-        typer.Option(min=0.1, max=1000, help="Requests a second for states and ends, at most."),
-    ] = 2.0,
-    lag: Annotated[int, typer.Option(min=1, help="A lag of fewer records is never told.")] = 1_000,
-    without_commits: Annotated[
-        bool,
-        typer.Option("--without-commits", help="Leave commits out of the trace; it stays small."),
-    ] = False,
-    metrics: Annotated[
-        str,
-        typer.Option(help="Answer GET /metrics for Prometheus here.", metavar="[HOST:]PORT"),
-    ] = "",
-    webhook: Annotated[
-        str,
-        typer.Option(help="Post each rebalance as JSON {text}, as Slack takes it.", metavar="URL"),
-    ] = "",
+    bootstrap: BootstrapOption,
+    group: GroupOption = None,
+    command_config: ConfigOption = None,
+    out: OutOption = Path("watch"),
+    for_: ForOption = "",
+    from_end: FromEndOption = False,
+    requests: RequestsOption = 2.0,
+    lag: LagOption = 1_000,
+    without_commits: WithoutCommitsOption = False,
+    metrics: MetricsOption = "",
+    webhook: WebhookOption = "",
 ) -> None:
     """Follow the groups of a running cluster, read-only, and tell of each rebalance in two lines.
 
@@ -81,16 +98,13 @@ def watch(
     """
     with needing("live", "watching a cluster"):
         from coordinator_sim.live.cluster_watch import Audience, ClusterWatch, WatchOptions
-        from coordinator_sim.live.watch_outlets import MetricsServer, Webhook
     from coordinator_sim.live.watching import Watching
     from coordinator_sim.runs.run_directory import RunDirectoryWriter, holds_trace, next_run
     from coordinator_sim.sim.scenario.lengths import parse_length
 
     parse_bootstrap(bootstrap)  # Refuses what is no address.
     end_s = parse_length("--for", for_, low_ms=1) / 1000 if for_ else None
-    address = _address(metrics) if metrics else None
-    if webhook and not webhook.startswith(("http://", "https://")):
-        raise ConfigError(f"--webhook {webhook!r}: wants a URL, as https://hooks.example.com/x")
+    _check_outlets(metrics, webhook)
     if holds_trace(out):
         raise ConfigError(f"--out {out} is a trace: name a folder, in which traces are numbered")
     options = WatchOptions(
@@ -101,12 +115,7 @@ def watch(
     )
     watching = Watching(group or (), least_lag=lag)
     terminal = _Terminal(without_commits=without_commits)
-    audience = Audience(
-        line=terminal.line,
-        ended=terminal.ended,
-        event=terminal.event,
-        checkpoint=terminal.checkpoint,
-    )
+    audience = Audience(terminal.line, terminal.ended, terminal.event, terminal.checkpoint)
     running = ClusterWatch(options, watching, audience)
     with contextlib.ExitStack() as closing:
         is_over = closing.enter_context(contextlib.closing(_Ending(end_s)))
@@ -116,21 +125,41 @@ def watch(
         info = _info(cluster_id, bootstrap, run)
         terminal.writer = closing.enter_context(RunDirectoryWriter(run, info, format="jsonl"))
         terminal.checkpoint()
-        if webhook:
-            terminal.webhook = Webhook(
-                webhook, lambda why: terminal.line(f"--webhook failed: {why}; it is tried again")
-            )
-            closing.callback(terminal.webhook.close)
-        if address is not None:
-            exposition = _Exposition(running, watching, terminal)
-            try:
-                server = MetricsServer(*address, exposition)
-            except OSError as error:
-                raise ConfigError(f"--metrics {metrics}: {error.strerror}; name another") from None
-            closing.callback(server.close)
-            terminal.line(f"metrics: http://{address[0]}:{server.port}/metrics")
+        _open_outlets(closing, terminal, _Exposition(running, watching, terminal), metrics, webhook)
         running.run(is_over)
     _tell_end(terminal, watching, run)
+
+
+def _check_outlets(metrics: str, webhook: str) -> None:
+    if metrics:
+        _address(metrics)
+    if webhook and not webhook.startswith(("http://", "https://")):
+        raise ConfigError(f"--webhook {webhook!r}: wants a URL, as https://hooks.example.com/x")
+
+
+def _open_outlets(
+    closing: contextlib.ExitStack,
+    terminal: "_Terminal",
+    exposition: "_Exposition",
+    metrics: str,
+    webhook: str,
+) -> None:
+    """Open what was asked for besides the terminal."""
+    from coordinator_sim.live.watch_outlets import MetricsServer, Webhook
+
+    if webhook:
+        terminal.webhook = Webhook(
+            webhook, lambda why: terminal.line(f"--webhook failed: {why}; later lines are tried")
+        )
+        closing.callback(terminal.webhook.close)
+    if metrics:
+        host, port = _address(metrics)
+        try:
+            server = MetricsServer(host, port, exposition)
+        except OSError as error:
+            raise ConfigError(f"--metrics {metrics}: {error.strerror}; name another") from None
+        closing.callback(server.close)
+        terminal.line(f"metrics: http://{host}:{server.port}/metrics")
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -166,11 +195,11 @@ class _Ending:
 
     def __init__(self, after_s: float | None) -> None:
         self._end_s = None if after_s is None else time.monotonic() + after_s
-        self._is_told = False
+        self._is_over = False
         self._before = {number: signal.signal(number, self._tell) for number in _SIGNALS}
 
     def __call__(self) -> bool:
-        return self._is_told or (self._end_s is not None and time.monotonic() >= self._end_s)
+        return self._is_over or (self._end_s is not None and time.monotonic() >= self._end_s)
 
     def close(self) -> None:
         """Leave signals to whoever had them before."""
@@ -178,7 +207,7 @@ class _Ending:
             signal.signal(number, handler)
 
     def _tell(self, *_: object) -> None:
-        self._is_told = True
+        self._is_over = True
 
 
 class _Terminal:
@@ -199,7 +228,7 @@ class _Terminal:
     def ended(self, ended: "Ended") -> None:
         """Print a rebalance, and post it."""
         self.rebalances += 1
-        first, second = told(ended)
+        first, second = rebalance_lines(ended)
         typer.echo(f"{clock(ended.at_us // 1000)}  {first}\n    {second}")
         if self.webhook is not None:
             self.webhook.post(f"{first}; {second}")
@@ -234,7 +263,7 @@ class _Exposition:
             return self._watching.exposition(time.time_ns() // 1000, counters)
 
 
-def told(ended: "Ended") -> tuple[str, str]:
+def rebalance_lines(ended: "Ended") -> tuple[str, str]:
     """A rebalance in two lines: what began it, and its course."""
     from coordinator_sim.replay.causes import explain_group
 

@@ -68,7 +68,7 @@ class WatchOptions(Struct, frozen=True, kw_only=True):
 
 
 class Audience(Struct, frozen=True):
-    """Who hears what.
+    """The functions that a watch calls with what happens.
 
     Args:
         line: A line for the user.
@@ -89,7 +89,7 @@ class ClusterWatch:
     Args:
         options: How to watch.
         watching: What the records tell.
-        audience: Who hears it.
+        audience: What is called with it.
 
     Attributes:
         lock: Held while `watching` changes.
@@ -114,13 +114,13 @@ class ClusterWatch:
         self._behind: set[int] = set()
         self._brokers = 1
         self._cluster_id = ""
-        self._asked: dict[Any, Future[Any]] = {}
+        self._pending: dict[Any, Future[Any]] = {}
         self._turn = 0
         self._next_ask_s = 0.0
         self._untold_denial = True
-        self._given = {**options.settings, "bootstrap.servers": options.bootstrap}
+        self._settings = {**options.settings, "bootstrap.servers": options.bootstrap}
         with _as_config_error():
-            native = native_of_admin(self._given).settings
+            native = native_of_admin(self._settings).settings
             callback: dict[str, Any] = {"error_cb": self._note_why}
             self._admin = AdminClient({"client.id": GROUP_ID, **native, **callback})
 
@@ -133,7 +133,7 @@ class ClusterWatch:
         begin = self._found(is_over)
         with _as_config_error():
             # Only now: the lookup of its group's coordinator would create the topic.
-            native = native_of_consumer(self._given, GROUP_ID).settings
+            native = native_of_consumer(self._settings, GROUP_ID).settings
             self._consumer = Consumer(
                 {"client.id": GROUP_ID, **native, **_OURS, "error_cb": self._note_error}
             )
@@ -334,10 +334,10 @@ class ClusterWatch:
 
     def _ask(self, now_s: float) -> None:
         """Ask for states of groups or ends of partitions, in turn, as the bound allows."""
-        if self._asked:
-            if all(each.done() for each in self._asked.values()):
-                asked, self._asked = self._asked, {}
-                self._heard(asked)
+        if self._pending:
+            if all(each.done() for each in self._pending.values()):
+                pending, self._pending = self._pending, {}
+                self._take_answers(pending)
             return
         if now_s < self._next_ask_s:
             return
@@ -348,21 +348,21 @@ class ClusterWatch:
         turns = 1 + -(-len(wanted) // _AT_ONCE)
         part, self._turn = self._turn % turns, (self._turn + 1) % turns
         if part == 0:
-            self._asked = {
+            self._pending = {
                 None: self._admin.list_consumer_groups(request_timeout=_ANSWER_S),
             }
             return
         some = wanted[(part - 1) * _AT_ONCE : part * _AT_ONCE]
-        self._asked = dict(
+        self._pending = dict(
             self._admin.list_offsets(
                 {TopicPartition(*each): OffsetSpec.latest() for each in some},
                 request_timeout=_ANSWER_S,
             )
         )
 
-    def _heard(self, asked: dict[Any, Future[Any]]) -> None:
-        errors = [each.exception() for each in asked.values()]
-        good = {key: each.result() for key, each in asked.items() if each.exception() is None}
+    def _take_answers(self, answers: dict[Any, Future[Any]]) -> None:
+        errors = [each.exception() for each in answers.values()]
+        good = {key: each.result() for key, each in answers.items() if each.exception() is None}
         for error in errors:
             is_denied = isinstance(error, KafkaException) and error.args[0].code() in _DENIED
             if is_denied and self._untold_denial:

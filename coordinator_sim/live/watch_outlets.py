@@ -1,4 +1,4 @@
-"""Where a watch tells of itself besides the terminal: a page of metrics, and a webhook."""
+"""A watch besides the terminal: its metrics over HTTP, and its lines to a webhook."""
 
 import queue
 import threading

@@ -87,7 +87,7 @@ class _Group:
     """What is held of a group; its history is not."""
 
     lines: list[TraceEvent] = field(default_factory=list)
-    has_told_first: bool = False
+    is_first_reported: bool = False
     """Whether the first rebalance of the lines was told."""
     number: int = 0
     causes: Counter[str] = field(default_factory=Counter)
@@ -109,7 +109,7 @@ class _Group:
     committed: dict[tuple[str, int], int] = field(default_factory=dict)
     lag: int | None = None
     rises: int = 0
-    told_lag: int = 0
+    reported_lag: int = 0
 
     @property
     def unowned(self) -> int:
@@ -295,7 +295,7 @@ class Watching:
             if rebalance.ended is None:
                 break
             last = position
-            if position == 0 and group.has_told_first:
+            if position == 0 and group.is_first_reported:
                 continue
             if not self._is_past(rebalance.ended):
                 group.number += 1
@@ -319,7 +319,7 @@ class Watching:
         if last >= 0:
             first = told[last].rebalance.first_line
             group.lines = group.lines[next(i for i, e in enumerate(group.lines) if e is first) :]
-            group.has_told_first = True
+            group.is_first_reported = True
 
     def _is_past(self, line: TraceEvent) -> bool:
         return line.seq < self.ends.get(line.offsets_partition or 0, 0)
@@ -370,12 +370,12 @@ class Watching:
             if lag is None:
                 continue
             group.rises = group.rises + 1 if was is not None and lag > was else 0
-            least = max(self._least_lag, 2 * group.told_lag)
+            least = max(self._least_lag, 2 * group.reported_lag)
             if group.rises >= _RISES and lag >= least:
-                group.told_lag = lag
+                group.reported_lag = lag
                 found.append((group_id, lag, True))
-            elif group.told_lag and lag < self._least_lag:
-                group.told_lag = 0
+            elif group.reported_lag and lag < self._least_lag:
+                group.reported_lag = 0
                 found.append((group_id, lag, False))
         return found
 
@@ -451,7 +451,7 @@ def _resources(event: TraceEvent) -> frozenset[str]:
 def _changes(
     before: frozenset[str] | None, group: _Group, lines: Iterable[TraceEvent]
 ) -> tuple[str, ...]:
-    """Who came and who went; how, where the commits of those that went tell it."""
+    """Members that came and went, in words; the way they went where their commits show it."""
     if before is None:
         return ()
     now = frozenset(group.held)
@@ -464,7 +464,7 @@ def _changes(
 
 
 def _cause(changes: tuple[str, ...]) -> str:
-    """What began a rebalance of which no record tells the reason."""
+    """The cause of a rebalance by its changes, where no record has the reason."""
     for words, cause in (
         (" left or failed", "MEMBER_GONE"),
         (" failed", RebalanceReason.MEMBER_FAILED.value),

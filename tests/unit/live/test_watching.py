@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from coordinator_sim.cli.watch import told
+from coordinator_sim.cli.watch import rebalance_lines
 from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.live.watching import Ended, SeenRecord, Watching
 from coordinator_sim.log.format.offsets_records import encode_record
@@ -157,14 +157,14 @@ def test_each_rebalance_is_told_with_who_came_and_who_went() -> None:
     log.commit(0, 2)
     (left,) = log.generation(4)
 
-    assert told(joined) == (
+    assert rebalance_lines(joined) == (
         "orders #2  generation 1 -> 2  MEMBER_JOINED: b joined (1 -> 2 members)",
         "2 members; assignor range; led by a; assigned after 40 ms; stable",
     )
-    assert told(gone)[0].endswith("MEMBER_GONE: b left or failed (2 -> 1 member)")
-    assert told(left)[0].startswith("orders #4  generation 3 -> 4  MEMBER_")
-    assert told(left)[0].endswith("(1 -> 0 members)")
-    assert told(left)[1] == "the group is empty"
+    assert rebalance_lines(gone)[0].endswith("MEMBER_GONE: b left or failed (2 -> 1 member)")
+    assert rebalance_lines(left)[0].startswith("orders #4  generation 3 -> 4  MEMBER_")
+    assert rebalance_lines(left)[0].endswith("(1 -> 0 members)")
+    assert rebalance_lines(left)[1] == "the group is empty"
 
 
 def test_what_the_log_held_before_is_recorded_and_not_told() -> None:
