@@ -37,6 +37,9 @@ _AT_ONCE: Final = 5_000
 """Records that are taken together, and partitions of one request for ends."""
 _CHECKPOINT_S: Final = 1.0
 _TOPIC_WAIT_S: Final = 2.0
+_SETTLED_S: Final = 0.5
+_OUTAGE_S: Final = 2.0
+"""A shorter outage is not reported."""
 _DENIED: Final = frozenset(
     {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED}
 )
@@ -108,7 +111,9 @@ class ClusterWatch:
         self._watching = watching
         self._audience = audience
         self._why = ""
-        self._down_since: float | None = None
+        self._down_since_s: float | None = None
+        self._answered_s = 0.0
+        self._is_outage_reported = False
         self._positions: dict[int, int] = {}
         self._unchecked: set[int] = set()
         self._behind: set[int] = set()
@@ -173,6 +178,7 @@ class ClusterWatch:
                 messages = self._consumer.consume(_AT_ONCE, _POLL_S)
                 self._take(messages, is_drained=len(messages) < _AT_ONCE)
                 now_s = time.monotonic()
+                self._check_connection(now_s)
                 if self._behind and self._behind <= self._positions.keys():
                     self._behind.clear()
                     self._tell_beginning(now_s - begun_s)
@@ -268,19 +274,27 @@ class ClusterWatch:
 
     def _note_error(self, error: KafkaError) -> None:
         self._note_why(error)
-        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - confluent-kafka's own name
-            return
-        if self._down_since is None:
-            self._down_since = time.monotonic()
-            if self._positions:
-                self._audience.line(f"no broker answers ({self._why}): waiting for one")
+        is_down = error.code() == KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - confluent-kafka's own name
+        if is_down and self._down_since_s is None:
+            self._down_since_s = time.monotonic()
 
     def _note_answer(self) -> None:
-        if self._down_since is not None and self._positions:
-            for_s = time.monotonic() - self._down_since
-            self._audience.line(f"a broker answers again after {for_s:.0f} s: reading goes on")
+        self._answered_s = time.monotonic()
+
+    def _check_connection(self, now_s: float) -> None:
+        """Report an outage, and its end; records that had come before it are no answer."""
+        down_s = self._down_since_s
+        if down_s is None:
+            return
+        if self._answered_s > down_s + _SETTLED_S:
+            if self._is_outage_reported:
+                for_s = self._answered_s - down_s
+                self._audience.line(f"a broker answers again after {for_s:.0f} s: reading goes on")
             self._unchecked = set(self._positions)
-        self._down_since = None
+            self._down_since_s, self._is_outage_reported = None, False
+        elif now_s - down_s >= _OUTAGE_S and not self._is_outage_reported:
+            self._is_outage_reported = True
+            self._audience.line(f"no broker answers ({self._why}): waiting for one")
 
     def _metadata(self) -> dict[str, Any] | None:
         """The topics by their names; None where the offsets topic is not among them.
