@@ -265,6 +265,8 @@ class ClusterWatch:
             f"following {len(watching.groups):,} groups in {len(self._positions)} partitions of "
             f"{OFFSETS_TOPIC} ({what}, {took_s:.1f} s)"
         )
+        for name in watching.unseen_names():
+            self._audience.line(f"--group {name}: no such group in the log yet; it is waited for")
 
     # -- connections -------------------------------------------------------------------------
 

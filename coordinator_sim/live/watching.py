@@ -379,6 +379,14 @@ class Watching:
                 found.append((group_id, lag, False))
         return found
 
+    def unseen_names(self) -> list[str]:
+        """The groups, or patterns, that are asked for and were not seen so far."""
+        return [
+            pattern
+            for pattern in self._patterns
+            if not any(fnmatchcase(group_id, pattern) for group_id in self.groups)
+        ]
+
     def committed_partitions(self) -> list[tuple[str, int]]:
         """The partitions with commits of any group, in order."""
         return sorted({key for group in self.groups.values() for key in group.committed})

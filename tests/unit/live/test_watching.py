@@ -189,7 +189,7 @@ def test_a_group_that_rebalances_for_ever_costs_no_more_memory() -> None:
 
 def test_only_the_chosen_groups_are_followed() -> None:
     """A pattern names groups; others leave no event and cost nothing."""
-    watching = Watching(["orders-*", "exact"])
+    watching = Watching(["orders-*", "exact", "later"])
     told_of = {
         name: bool(Log(watching, name).generation(1, "a"))
         for name in ("orders-eu", "orders", "exact", "exactly")
@@ -197,6 +197,7 @@ def test_only_the_chosen_groups_are_followed() -> None:
 
     assert told_of == {"orders-eu": True, "orders": False, "exact": True, "exactly": False}
     assert list(watching.groups) == ["orders-eu", "exact"]
+    assert watching.unseen_names() == ["later"]
 
 
 def test_lag_is_told_when_it_keeps_rising_and_when_it_is_over() -> None:
