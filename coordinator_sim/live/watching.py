@@ -254,10 +254,19 @@ class Watching:
         batch = self._times.steady(self._lives.number(batch_of(events, self._names)))
         numbered = list(batch.events())
         closing: dict[str, None] = {}
+        ended: list[Ended] = []
         for event in numbered:
-            if event.group_id is not None and self._follow(event.group_id, event):
-                closing[event.group_id] = None
-        return numbered, [each for group_id in closing for each in self._ended(group_id)]
+            group_id = event.group_id
+            if group_id is None:
+                continue
+            if group_id in closing and event.event is not Event.ASSIGNED:
+                del closing[group_id]
+                ended += self._ended(group_id)
+            if self._follow(group_id, event):
+                closing[group_id] = None
+        for group_id in closing:
+            ended += self._ended(group_id)
+        return numbered, ended
 
     def _follow(self, group_id: str, event: TraceEvent) -> bool:
         """Take a group's event; whether a rebalance may have ended with it."""
@@ -277,9 +286,8 @@ class Watching:
             if kind in COORDINATOR_EVENTS:
                 group.lines.append(event)
                 del group.lines[: len(group.lines) - _LINES]
-        if kind in {Event.OFFSET_TOMBSTONE, Event.GROUP_DEAD} and not (
-            group.committed or group.lines
-        ):
+        left = self.groups[group_id]
+        if not (left.committed or left.lines):
             del self.groups[group_id]
         return kind in _CLOSING
 

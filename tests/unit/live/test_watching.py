@@ -21,7 +21,7 @@ from coordinator_sim.messages.group_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from coordinator_sim.messages.records import LogRecord
+from coordinator_sim.messages.records import LogKey, LogRecord
 from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim_scenarios.catalog import scenario_named
@@ -108,6 +108,7 @@ class Log:
         self.watching = watching
         self.group_id = group_id
         self.now_ms = NOW_MS
+        self.records: list[SeenRecord] = []
         self._offsets = count()
 
     def generation(self, number: int, *names: str) -> list[Ended]:
@@ -143,9 +144,14 @@ class Log:
         value = OffsetCommitValue(offset=offset, commit_timestamp=self.now_ms)
         return self._written(LogRecord(key, value, 3))[0]
 
+    def delete(self, key: LogKey) -> None:
+        """A tombstone."""
+        self._written(LogRecord(key, None))
+
     def _written(self, record: LogRecord) -> tuple[list[TraceEvent], list[Ended]]:
         key, value = encode_record(record)
         seen = SeenRecord(0, next(self._offsets), self.now_ms, key, value)
+        self.records.append(seen)
         return self.watching.take([seen], is_drained=True)
 
 
@@ -169,6 +175,24 @@ def test_each_rebalance_is_told_with_who_came_and_who_went() -> None:
     assert rebalance_lines(left)[1] == "the group is empty"
 
 
+def test_rebalances_that_are_read_together_are_told_one_by_one() -> None:
+    """As after an outage: each has the members before it, not those of the last."""
+    log = Log(Watching())
+    single = [
+        *log.generation(1, "a"),
+        *log.generation(2, "a", "b"),
+        *log.generation(3, "b"),
+        *log.generation(4),
+        *log.generation(5, "c"),
+    ]
+
+    _, ended = Watching().take(log.records, is_drained=True)
+
+    assert len(single) == 5
+    assert [(e.changes, e.cause) for e in ended] == [(e.changes, e.cause) for e in single]
+    assert list(map(rebalance_lines, ended)) == list(map(rebalance_lines, single))
+
+
 def test_what_the_log_held_before_is_recorded_and_not_told() -> None:
     """The watch begins at offset 2: the two generations before are of the past."""
     watching = Watching()
@@ -187,6 +211,20 @@ def test_a_group_that_rebalances_for_ever_costs_no_more_memory() -> None:
         (ended,) = log.generation(number, *"abc"[: 1 + number % 3])
         assert ended.number == number
         assert len(ended.lines) < 12
+
+
+def test_a_group_that_is_deleted_is_forgotten() -> None:
+    """Its last offset and its group record end; a group of that name begins from nothing."""
+    log = Log(Watching())
+    log.generation(1, "a")
+    log.commit(0, 10)
+    log.generation(2)
+    log.delete(OffsetCommitKey(group="orders", topic="t", partition=0))
+    assert list(log.watching.groups) == ["orders"]
+    log.delete(GroupMetadataKey(group="orders"))
+
+    assert log.watching.groups == {}
+    assert log.watching.committed_partitions() == []
 
 
 def test_only_the_chosen_groups_are_followed() -> None:
