@@ -97,6 +97,7 @@ def watch(
     Example: coordinator-sim watch --bootstrap localhost:9092 --group 'orders-*'
     """
     with needing("live", "watching a cluster"):
+        from coordinator_sim.live import watch_outlets  # noqa: F401 - opened when all is checked
         from coordinator_sim.live.cluster_watch import Audience, ClusterWatch, WatchOptions
     from coordinator_sim.live.watching import Watching
     from coordinator_sim.runs.run_directory import RunDirectoryWriter, holds_trace, next_run
