@@ -166,6 +166,7 @@ def document_of(
             "rank": rank,
             **msgspec.to_builtins(each.finding),
             "not_computed": each.not_computed,
+            "printed": each.printed,
         }
         for rank, each in enumerate(weighed, 1)
     ]
@@ -198,6 +199,7 @@ def told(weighed: "list[Weighed]", words: list[str]) -> list[str]:
         )
         lines += [f"   {text}" for text in (finding.what, *occurring(finding))]
         lines.append(f"   change: {finding.change}")
+        lines += [f"   set now: {text}" for text in each.printed]
         lines += [f"   {text}" for text in (saving(each), *assuming(finding))]
         lines.append(f"   lines: {listed(tuple(Path(ref).name for ref in finding.source_refs))}")
     helpful = [each.finding for each in weighed if (each.finding.saves_s or 0) > 0]

@@ -271,13 +271,17 @@ def print_differences(console: "PrintableConsole", report: "ReplayReport") -> No
 
 
 def print_assumptions(console: "PrintableConsole", report: "ReplayReport") -> None:
-    """What replay had to choose, group by group."""
-    if not any(group.assumed for group in report.groups):
-        return
-    console.print("\nAssumed, because the source does not tell:")
-    for group in report.groups:
-        for text in dict.fromkeys(group.assumed):
-            console.print(f"  {_place(group)}: {text}", markup=False)
+    """What replay had to choose, and what settings that were printed chose, group by group."""
+    for title, field in (
+        ("Assumed, because the source does not tell", "assumed"),
+        ("Not assumed, because it was printed", "printed"),
+    ):
+        told = {_place(group): dict.fromkeys(getattr(group, field)) for group in report.groups}
+        if any(told.values()):
+            console.print(f"\n{title}:")
+        for place, texts in told.items():
+            for text in texts:
+                console.print(f"  {place}: {text}", markup=False)
 
 
 def print_left_out(console: "PrintableConsole", report: "ReplayReport") -> None:

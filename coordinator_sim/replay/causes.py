@@ -18,6 +18,7 @@ from coordinator_sim.trace.client_reasons import CAUSE, CAUSE_AT, CAUSE_MS
 from coordinator_sim.trace.epoch_records import STREAMS
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
+from coordinator_sim.trace.printed_settings import PRINTED, SETTINGS
 from coordinator_sim.trace.rebalances import (
     Episode,
     NumberedRebalance,
@@ -252,7 +253,7 @@ class _Teller:
             source_ref=episode.source_ref,
             start_ms=rebalance.start_ms,
             reason=rebalance.reason,
-            because=_because(rebalance, who),
+            because=_because(rebalance, who, causes),
             caused_by=who,
             client_reason=_client_reason(start, causes),
             first_cause=_first_cause(start),
@@ -322,15 +323,16 @@ def _static_members(rebalance: Rebalance) -> int | None:
     return None if told is None else told.static_members
 
 
-def _because(rebalance: Rebalance, who: tuple[str, ...]) -> str:
-    """Return who did what, in words; empty when no line tells."""
+def _because(rebalance: Rebalance, who: tuple[str, ...], causes: list[TraceEvent]) -> str:
+    """Return who did what, and which setting is behind it; empty when no line tells."""
     start = rebalance.start
     is_streams = start is not None and start.protocol_type == STREAMS
     words = (_WORDS | _WORDS_OF_STREAMS if is_streams else _WORDS).get(rebalance.reason)
     if words is None:
         return ""
     nobody, text = words
-    return text.format(who=", ".join(who) or nobody)
+    told = dict.fromkeys(line.attrs[PRINTED] for line in causes if PRINTED in line.attrs)
+    return "; ".join([text.format(who=", ".join(who) or nobody), *told])
 
 
 def _who(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
@@ -388,7 +390,10 @@ def _gone(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
 def _context_words(event: TraceEvent, at_us: int) -> str:
     """Describe a fault, start or election, and how long before the rebalance it was."""
     parts = [event.event.value, event.reason_text or "", event.client_id or ""]
-    attrs = [pair for pair in sorted(event.attrs.items()) if pair[0] not in _DULL_ATTRS]
+    is_dull = event.attrs.get("sign") == SETTINGS
+    attrs = [
+        pair for pair in sorted(event.attrs.items()) if pair[0] not in _DULL_ATTRS and not is_dull
+    ]
     if event.event in _CLUSTER:
         parts.extend(value for _, value in attrs)
     else:

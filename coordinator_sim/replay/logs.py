@@ -18,7 +18,7 @@ from coordinator_sim.replay.cost_sums import sums_of
 from coordinator_sim.replay.plan import GroupPlan
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity, ReplayReport, ReplayResult, Tally
-from coordinator_sim.replay.settings import UNKNOWN, Settings
+from coordinator_sim.replay.settings import INITIAL_DELAY, UNKNOWN, Settings
 from coordinator_sim.replay.versions import VERSION_ATTR, profile_for
 from coordinator_sim.replay.what_if import Subject, assumed_of, drive, events_of, what_if
 from coordinator_sim.replay.work import NOTHING_KNOWN, KnownGroups, OwnTimes
@@ -28,6 +28,13 @@ from coordinator_sim.trace.history import (
     COORDINATOR_EVENTS,
     episodes_of,
     group_lines,
+)
+from coordinator_sim.trace.printed_settings import (
+    HEARTBEAT,
+    NOTHING_PRINTED,
+    PRINTED,
+    SESSION,
+    with_printed_settings,
 )
 from coordinator_sim.trace.rebalances import Episode, epoch_groups_in
 from coordinator_sim.trace.schema import RunManifest
@@ -101,7 +108,7 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
     )
     left_out = frozenset(report.epoch_groups)
     classic = (event for event in events if event.group_id not in left_out)
-    lines = list(_replayable(classic, info, report))
+    lines = with_printed_settings(list(_replayable(classic, info, report)), known.printed)
     versions = _versions(lines)
     told: list[TraceEvent] = []
     done = 0
@@ -218,11 +225,12 @@ def _replay_group(
         report.groups.append(fidelity)
         plans = [plan_episode(episode) for episode in own]
         _share_initial_delay(plans)
+        for plan in plans:
+            _take_printed(plan, known)
         told: list[TraceEvent] = []
         # The timeouts of a replay are its own, so that they must be changeable in every version.
         profile = replace(choice.profile, refreshes_timeouts=True)
         for plan in plans:
-            plan.heartbeat_interval_ms = known.heartbeats_ms.get(fidelity.group_id)
             events = events_of(drive(plan, profile, UNKNOWN), plan)
             _judge(plan, events, fidelity, window)
             told.extend(events)
@@ -236,6 +244,23 @@ def _replay_group(
             shown=window,
         )
         yield subject, told
+
+
+def _take_printed(plan: GroupPlan, facts: KnownGroups) -> None:
+    """Give a plan what clients and brokers printed, where its lines do not tell it."""
+    group_id = plan.episode.group_id
+    plan.heartbeat_interval_ms = facts.heartbeats_ms.get(group_id)
+    for whose, name, field in (
+        (group_id, SESSION, "session_timeout_ms"),
+        (group_id, HEARTBEAT, "heartbeat_interval_ms"),
+        (None, INITIAL_DELAY, "assumed_initial_delay_ms"),
+    ):
+        said = facts.printed.get(whose, NOTHING_PRINTED).of(name)
+        if said is not None and said.number is not None and getattr(plan, field) is None:
+            setattr(plan, field, said.number)
+            plan.printed.append(said.words)
+    told = (line.attrs.get(PRINTED) for line in plan.episode.lines)
+    plan.printed = list(dict.fromkeys([*filter(None, told), *plan.printed]))
 
 
 def _share_initial_delay(plans: list[GroupPlan]) -> None:
@@ -255,4 +280,5 @@ def _judge(
     if plan.episode.resumed:
         fidelity.assumed.append(f"begins anew, because {plan.episode.resumed}")
     fidelity.assumed.extend(plan.assumed)
+    fidelity.printed.extend(plan.printed)
     fidelity.unexplained.extend(plan.unexplained)

@@ -157,6 +157,7 @@ class GroupPlan:
         load_generation: Generation that is loaded first; None for a new group.
         loaded: Members of the loaded generation, its leader first.
         assumed: Choices of replay that the episode does not determine, one sentence each.
+        printed: Settings that clients printed, and that count instead of an assumption.
         unexplained: Lines that no choice of members explains, one sentence each.
         is_over_capacity: Whether it is loaded with one member more than `group.max.size`.
         commit_timeout_ms: How long an assignment that cannot be stored waits for replicas; None
@@ -177,6 +178,7 @@ class GroupPlan:
     steps: list[Step] = field(default_factory=list)
     scripts: list[Script] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
     assumed_session_timeout_ms: int | None = None
     assumed_initial_delay_ms: int | None = None

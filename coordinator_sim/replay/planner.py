@@ -86,11 +86,12 @@ def _fit_sessions(plan: GroupPlan) -> None:
         if actor.ends_ms is not None and (armed_ms := _last_armed_ms(plan, actor)) is not None
     }
     told = _told(plan)
+    only = next(iter(told.values())) if len(set(told.values())) == 1 else None
     plan.session_timeout_ms = max(told.values(), default=None)
     latest = min(bounds.values(), default=None)
     for index, bound_ms in bounds.items():
         actor = plan.actors[index]
-        timeout_ms = told.get(actor.name or "") or next(iter(told.values()), None)
+        timeout_ms = told.get(actor.name or "") or only
         if timeout_ms is None:
             timeout_ms = _usual(latest)
             plan.assumed_session_timeout_ms = timeout_ms

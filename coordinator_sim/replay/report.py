@@ -54,6 +54,7 @@ class GroupFidelity(Struct, kw_only=True):
         is_nearest: Whether the profile is outside that range, and only the nearest available.
         tallies: Tallies by kind.
         assumed: Choices that replay had to make, one sentence each.
+        printed: Settings that clients printed at their start, and that replay goes by.
         unexplained: Lines that no choice of members explains, one sentence each.
     """
 
@@ -64,6 +65,7 @@ class GroupFidelity(Struct, kw_only=True):
     is_nearest: bool = False
     tallies: dict[str, Tally] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
 
     @property

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.kafka.profiles import ALIASES, DEFAULT_PROFILE, PROFILES, profile_named
 from coordinator_sim.replay.charges import Charge, charges_in, trace_of
@@ -27,6 +28,7 @@ from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.replay.work_findings import work_findings
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, coordinator_events, group_lines
+from coordinator_sim.trace.printed_settings import NOTHING_PRINTED, printed_settings
 from coordinator_sim.trace.window import ALWAYS, Window
 
 _FOR_EVER_MS: Final = 1 << 62
@@ -50,10 +52,16 @@ class Saved(Struct, frozen=True, kw_only=True):
 
 
 class Weighed(Struct, frozen=True, kw_only=True):
-    """A finding, and why its saving is not computed; empty if computed or if nothing is saved."""
+    """A finding with its saving and the present settings.
+
+    Args:
+        not_computed: Why its saving is not computed; empty if it is, or if nothing is saved.
+        printed: What clients printed of the settings that its change names.
+    """
 
     finding: Finding
     not_computed: str = ""
+    printed: tuple[str, ...] = ()
 
 
 def findings_in(
@@ -116,7 +124,14 @@ def weigh(
         window=window,
         on_progress=on_progress,
     )
-    return [_weighed(finding, result.report.what_if) for finding in findings]
+    printed = printed_settings(events)
+    return [
+        replace(
+            _weighed(finding, result.report.what_if),
+            printed=printed.get(finding.group_id, NOTHING_PRINTED).named_in(finding.change),
+        )
+        for finding in findings
+    ]
 
 
 def weigh_deploys(

@@ -471,8 +471,8 @@ def _strategy(work: GroupWork, settings: Settings) -> Strategy | None:
 
 def _scheduled_delay_ms(work: GroupWork, settings: Settings) -> int:
     given_ms = settings.scheduled_rebalance_max_delay_ms
-    told_ms = work.scheduled_delay_ms or DEFAULT_SCHEDULED_DELAY_MS
-    return told_ms if given_ms is None else given_ms
+    told_ms = work.scheduled_delay_ms if given_ms is None else given_ms
+    return DEFAULT_SCHEDULED_DELAY_MS if told_ms is None else told_ms
 
 
 def assumed_of(settings: Settings) -> list[str]:

@@ -5,6 +5,7 @@ from statistics import median_low
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, check_new
 from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
@@ -13,6 +14,11 @@ from coordinator_sim.messages.embedded.consumer_protocol import (
     subscribed_topics,
 )
 from coordinator_sim.trace.events import Event, TraceEvent
+from coordinator_sim.trace.printed_settings import (
+    NOTHING_PRINTED,
+    PrintedSettings,
+    printed_settings,
+)
 
 CONNECT: Final = "connect"
 MOST_PARTITIONS: Final = 100_000
@@ -26,7 +32,8 @@ class GroupWork(Struct, frozen=True, kw_only=True):
         topics: Topic -> number of partitions; empty for a Connect cluster.
         connectors: Connector -> number of tasks; empty for consumers.
         subscriptions: Client id -> its topics, where the trace tells them; others subscribe to all.
-        scheduled_delay_ms: Longest delay that a Connect assignment told; 0 for none.
+        scheduled_delay_ms: Longest delay that workers printed, or that a Connect assignment told;
+            None where neither does.
         protocol: Assignor or Connect protocol of the trace; None where no line tells.
         is_given: Whether the user gave the partitions, because the trace does not tell them.
     """
@@ -34,7 +41,7 @@ class GroupWork(Struct, frozen=True, kw_only=True):
     topics: dict[str, int] = {}
     connectors: dict[str, int] = {}
     subscriptions: dict[str, tuple[str, ...]] = {}
-    scheduled_delay_ms: int = 0
+    scheduled_delay_ms: int | None = None
     protocol: str | None = None
     is_given: bool = False
 
@@ -138,7 +145,9 @@ class _Seen:
         counts = dict(sorted(self.counts.items()))
         if self._is_connect:
             return GroupWork(
-                connectors=counts, protocol=self._protocol, scheduled_delay_ms=self._delay_ms
+                connectors=counts,
+                protocol=self._protocol,
+                scheduled_delay_ms=self._delay_ms or None,
             )
         return GroupWork(topics=counts, subscriptions=self._subscriptions, protocol=self._protocol)
 
@@ -172,6 +181,7 @@ class KnownGroups(Struct, frozen=True):
         given: Partitions that the user named, for groups whose assignments the trace lacks.
         heartbeats_ms: Heartbeat interval of the members, by group, from the trace's heartbeats.
         rejoins_ms: By group and member id, the times of its JoinGroups, ascending.
+        printed: Settings that clients printed, by group; those of brokers without a group.
         own_times: By file and group, the times that its rebalances cost.
     """
 
@@ -179,6 +189,7 @@ class KnownGroups(Struct, frozen=True):
     given: Partitions = Partitions({})
     heartbeats_ms: dict[str, int] = {}
     rejoins_ms: dict[str, dict[str, list[int]]] = {}
+    printed: dict[str | None, PrintedSettings] = {}
     own_times: dict[tuple[str | None, str], OwnTimes] = {}
 
     def work_of(self, group_id: str) -> GroupWork | None:
@@ -192,7 +203,18 @@ NOTHING_KNOWN: Final = KnownGroups()
 
 def known_groups(events: Sequence[TraceEvent], given: Partitions) -> KnownGroups:
     """Collect the facts about groups from events other than the coordinators' lines."""
-    return KnownGroups(works_in(events), given, _heartbeats_in(events), _rejoins_in(events))
+    printed = printed_settings(events)
+    works = {
+        group_id: _with_delay(work, printed.get(group_id, NOTHING_PRINTED))
+        for group_id, work in works_in(events).items()
+    }
+    return KnownGroups(works, given, _heartbeats_in(events), _rejoins_in(events), printed)
+
+
+def _with_delay(work: GroupWork, printed: PrintedSettings) -> GroupWork:
+    """Return the work of a group, with the delay that its workers printed."""
+    said = printed.of("scheduled.rebalance.max.delay.ms")
+    return work if said is None else replace(work, scheduled_delay_ms=said.number)
 
 
 def _rejoins_in(events: Iterable[TraceEvent]) -> dict[str, dict[str, list[int]]]:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
+from coordinator_sim.trace.printed_settings import printed_settings, with_printed_settings
 
 CAUSE: Final = "first_cause"
 """Attribute: the first reason in words, beginning with the client id where a line tells one."""
@@ -140,6 +141,8 @@ def with_client_reasons(
 ) -> list[TraceEvent]:
     """Return a coordinator's events, those that begin a rebalance with the clients' reasons.
 
+    Failures get the session timeout that their clients printed.
+
     A reason is that of the member that the coordinator names. Without a named member, or where
     several processes may be it, it is that of the only one that tells a reason; where several do,
     there is none. Clocks of clients are compared by the generations that both tell.
@@ -150,6 +153,7 @@ def with_client_reasons(
     """
     if not clients:
         return list(lines)
+    lines = with_printed_settings(lines, printed_settings(clients))
     reasons = _reasons_by_group(clients, clocks_apart(lines, clients))
     above: dict[str | None, TraceEvent] = {}
     given: list[TraceEvent] = []

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from coordinator_sim.logtext.reading import event_builder, log_state
+from coordinator_sim.logtext.reading import event_builder, log_state, printed_settings
 from coordinator_sim.logtext.reading.broker_words import fill_prefix, is_brokers
 from coordinator_sim.logtext.reading.client_log import ClientLog
 from coordinator_sim.logtext.reading.envelopes import Envelope, peel
@@ -115,6 +115,7 @@ class BrokerLog:
         self._timeless = list(pending.timeless)
         self._failed = pending.failed
         self._held = list(pending.held)
+        self._block = pending.block
         self._evidence = border.evidence
         self._evidence.observations.clear()
         self._clocks = log_state.Carried(border.clocks)
@@ -138,6 +139,7 @@ class BrokerLog:
             timeless=tuple(self._timeless),
             failed=self._failed,
             held=tuple(self._held),
+            block=self._block,
         )
         return log_state.RangeState(
             *(self._began, ended, line_count, self._clocks, self._clients, self._departures),
@@ -159,6 +161,8 @@ class BrokerLog:
         """Read one line; `previous` is the line above it."""
         if self._failed is not None:
             self._settle_failure(line)
+        if self._block is not None and self._continues_block(line):
+            return
         if self._unfinished is not None or has_token(line):
             self._take(number, line)
             if self._failed is not None and is_exception(line):
@@ -166,6 +170,7 @@ class BrokerLog:
 
     def finish(self) -> None:
         """Read what waited for further lines, at the end of the log."""
+        self._end_block()
         self._give_up_joining()
         self._settle_failure("")
         self._release_timeless(0)
@@ -175,7 +180,7 @@ class BrokerLog:
     @property
     def waits(self) -> bool:
         """Whether the next line, whatever it is, matters for an earlier one."""
-        return self._unfinished is not None or self._failed is not None
+        return not (self._unfinished is None and self._failed is None and self._block is None)
 
     @property
     def is_settled(self) -> bool:
@@ -228,10 +233,49 @@ class BrokerLog:
             return
         text = clean(line)
         envelope = self._with_time(peel(text, self._reader))
+        if printed_settings.MARK in text and self._begins_block(number, envelope, text):
+            return
         if self._may_go_on(envelope):
             self._unfinished = log_state.Unfinished(number, (text,))
         else:
             self._read_line(number, envelope, text)
+
+    def _begins_block(self, number: int, envelope: Envelope, raw: str) -> bool:
+        """Whether a line begins a block of settings; if so it is consumed."""
+        line = event_builder.Line(
+            number, envelope, *self._time_of(number, envelope), truncated=False, raw=raw
+        )
+        columns = event_builder.base_columns(
+            line, Source.CONSUMER_LOG, self.source_ref, keep_raw=self.keep_raw
+        )
+        self._block = printed_settings.begun(raw, columns)
+        if self._block is not None:
+            self.summary.count_layout(envelope.layout)
+        return self._block is not None
+
+    def _continues_block(self, line: str) -> bool:
+        """Whether a line goes on with a block of settings; if so it is consumed."""
+        text = clean(line)
+        block = None if self._block is None else printed_settings.continued(self._block, text)
+        is_end = block is None and printed_settings.is_end(text)
+        if block is None:
+            self._end_block()
+        else:
+            self._block = block
+        self.summary.continuations += block is not None or is_end
+        return block is not None or is_end
+
+    def _end_block(self) -> None:
+        """Emit the settings of a block that no line goes on with."""
+        block, self._block = self._block, None
+        if block is None:
+            return
+        event = printed_settings.ended(block)
+        if event is None:
+            self.summary.known += 1
+        else:
+            self.summary.parsed += 1
+            self._emit(event)
 
     def _may_go_on(self, envelope: Envelope) -> bool:
         if envelope.has_tail or envelope.layout in ("jul", "librdkafka", "json"):

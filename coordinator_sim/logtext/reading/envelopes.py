@@ -251,6 +251,18 @@ def _split_tail(message: str) -> tuple[str, str, str]:
     return message[:at].rstrip(), parts.group(1), parts.group(3)
 
 
+def unwrapped(text: str) -> str:
+    """Return the message of a cleaned line of JSON; another line as it is."""
+    carrier = _CARRIER.match(text)
+    if carrier is None and not text.startswith("{"):
+        return text
+    try:
+        entry = entry_of(text[carrier.end() if carrier else 0 :])
+    except UNREADABLE_JSON:
+        return text
+    return text if entry is None else _message_of(entry) or text
+
+
 def entry_of(text: str) -> dict[str, object] | None:
     """Return an entry of a log store as its members; None for JSON without a message.
 

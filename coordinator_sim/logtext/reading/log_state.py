@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from coordinator_sim.logtext.reading.line_clock import LineClock
 from coordinator_sim.logtext.reading.messages import find
+from coordinator_sim.logtext.reading.printed_settings import Block
 from coordinator_sim.logtext.wordings import loggers, reasons
 from coordinator_sim.logtext.wordings.releases import ALL, VERSIONS, version_range
 from coordinator_sim.trace.events import Event, TraceEvent
@@ -282,6 +283,7 @@ class Pending(Struct, frozen=True):
         timeless: Events of lines without a time, before the first that has one.
         failed: An event whose reason may be in the next line.
         held: Events that a later line may change.
+        block: Settings that further lines may go on with.
     """
 
     previous: str = ""
@@ -291,18 +293,23 @@ class Pending(Struct, frozen=True):
     timeless: tuple[TraceEvent, ...] = ()
     failed: TraceEvent | None = None
     held: tuple[TraceEvent, ...] = ()
+    block: Block | None = None
 
     def moved(self, line_count: int) -> "Pending":
         """Return the same, numbered from a border so many lines further down."""
         unfinished = self.unfinished
         if unfinished is not None:
             unfinished = Unfinished(unfinished.number - line_count, unfinished.parts)
+        block = self.block
+        if block is not None and block.event is not None:
+            block = msgspec.structs.replace(block, event=_moved(block.event, line_count))
         return msgspec.structs.replace(
             self,
             unfinished=unfinished,
             timeless=tuple(_moved(event, line_count) for event in self.timeless),
             failed=None if self.failed is None else _moved(self.failed, line_count),
             held=tuple(_moved(event, line_count) for event in self.held),
+            block=block,
         )
 
 
