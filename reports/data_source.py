@@ -48,6 +48,7 @@ KINDS: Final = {
     "formatter-text": Kind.FORMATTER_TEXT,
     "formatter-json": Kind.FORMATTER_JSON,
     "capture": Kind.CAPTURE,
+    "description": Kind.DESCRIPTION,
 }
 """Values of the option `kind`; logs of clients and Connect workers are read as `broker-log`."""
 _OPTIONS: Final = ("kind", "tz", "cluster", "damaged", "path", "paths")

@@ -18,9 +18,12 @@ from coordinator_sim.cli.wording import clock, counted, duration, listed
 from coordinator_sim.trace.window import ALWAYS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from coordinator_sim.replay.causes import GroupStory, RebalanceStory
     from coordinator_sim.replay.client_view import ClientView
     from coordinator_sim.replay.share_records import ShareRecords
+    from coordinator_sim.trace.group_snapshots import Snapshot
 
 _MOST_SPANS: Final = 3
 _REPEATS_THE_JOIN: Final = (
@@ -74,6 +77,7 @@ def explain(
     from coordinator_sim.replay.causes import explain_group, group_named
     from coordinator_sim.replay.client_view import client_views
     from coordinator_sim.runs.run_directory import read_run
+    from coordinator_sim.trace.group_snapshots import snapshots_in
     from coordinator_sim.trace.history import coordinator_events, group_lines
 
     run = read_run(trace)
@@ -82,20 +86,19 @@ def explain(
     events = coordinator_events(all_events, run.info.source)
     groups = group_lines(events)
     views = client_views(all_events, run.info.source, window)
+    seen = snapshots_in(event for event in all_events if window.holds(event.ts_us))
     if group is None:
         from coordinator_sim.cli.group_list import print_groups
 
         stories = [explain_group(name, lines, [], window) for name, lines in groups.items()]
         if not json:
             echo_window(run.info, window)
-        document = as_document(window) if json else None
-        print_groups(trace, stories, views, window_options.words, more=document)
+        more = as_document(window) if json else None
+        print_groups(trace, stories, views, window_options.words, seen=seen, more=more)
         return
     alone = [view for view in views if view.group_id == group]
-    if alone:
-        typer.echo(
-            msgspec.json.encode({"clients": alone}).decode() if json else clients_alone(alone)
-        )
+    if alone or (group in seen and group not in groups):
+        echo_alone(alone, seen.get(group, []), is_json=json)
         return
     lines = groups[group_named(group, [*groups, *(view.group_id for view in views)])]
     others = [event for event in events if event.group_id is None]
@@ -105,8 +108,55 @@ def explain(
         typer.echo(msgspec.json.encode(document).decode())
         return
     echo_window(run.info, window)
-    for line in told(story, "this trace" if window == ALWAYS else "this time"):
+    where = "this trace" if window == ALWAYS else "this time"
+    for line in [*told(story, where), *snapshot_lines(seen.get(group, []))]:
         typer.echo(line)
+
+
+def echo_alone(views: "list[ClientView]", snapshots: "list[Snapshot]", *, is_json: bool) -> None:
+    """Print what is known of a group from its clients or snapshots alone."""
+    import msgspec
+
+    if is_json:
+        known = {"clients": views, "snapshots": snapshots}
+        document = {name: each for name, each in known.items() if each}
+        typer.echo(msgspec.json.encode(document).decode())
+        return
+    lines = [clients_alone(views)] if views else []
+    typer.echo("\n".join([*lines, *snapshot_lines(snapshots)]))
+
+
+def snapshot_lines(snapshots: "list[Snapshot]") -> list[str]:
+    """What `kafka-consumer-groups` saw: the first, the last, and those with other owners."""
+    from coordinator_sim.trace.group_snapshots import moved
+
+    if not snapshots:
+        return []
+    lines = [f"Seen by kafka-consumer-groups {counted(len(snapshots), 'time')}:"]
+    before: Snapshot | None = None
+    for each in snapshots:
+        count = 0 if before is None or not each.owners else moved(before, each)
+        if count and before is not None:
+            lines.append(
+                f"    between {clock(before.at_ms)} and {clock(each.at_ms)} "
+                f"{counted(count, 'partition')} got another owner; when, and how long members "
+                "paused, no snapshot tells"
+            )
+        if count or each in (snapshots[0], snapshots[-1]):
+            lines.append(f"    {clock(each.at_ms)}: {', '.join(_parts_of(each))}")
+        before = each if each.owners or before is None else before
+    return lines
+
+
+def _parts_of(each: "Snapshot") -> "Iterator[str]":
+    if each.members is not None:
+        yield counted(each.members, "member")
+    if each.lag is not None:
+        yield f"lag {each.lag:,}"
+    if each.strategy:
+        yield each.strategy
+    if each.epoch is not None:
+        yield f"epoch {each.epoch}"
 
 
 def told(story: "GroupStory", where: str = "this trace") -> list[str]:

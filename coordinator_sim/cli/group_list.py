@@ -13,6 +13,8 @@ from coordinator_sim.cli.wording import duration
 from coordinator_sim.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from coordinator_sim.replay.causes import GroupStory
     from coordinator_sim.replay.client_view import ClientView
 
@@ -67,6 +69,7 @@ def print_groups(
     views: "list[ClientView]",
     words: list[str],
     *,
+    seen: "Collection[str]",
     more: "dict[str, Any] | None",
 ) -> None:
     """Print the groups and the command that explains the worst one.
@@ -76,6 +79,7 @@ def print_groups(
         stories: One a group.
         views: Clients of groups without a coordinator's log.
         words: The options for the window, for the next command.
+        seen: Groups that snapshots show.
         more: What a JSON object of all groups has besides; None to print a table.
 
     Raises:
@@ -83,18 +87,20 @@ def print_groups(
     """
     lines = worst_first(stories)
     alone = Counter(view.group_id for view in views)
-    if not lines and not alone:
+    if not lines and not alone and not seen:
         raise DataError(f"{trace} tells of no group; ingest a log of its group coordinator")
     if more is not None:
         document = {"groups": lines, "told_by_clients": alone, **more}
+        document |= {"snapshots": [*seen]} if seen else {}
         typer.echo(msgspec.json.encode(document).decode())
         return
     if alone:
         typer.echo(f"Told by clients alone, without their coordinator: {', '.join(alone)}")
+    if seen:
+        typer.echo(f"Seen by kafka-consumer-groups: {', '.join(seen)}")
     if not lines:
-        typer.echo(
-            f"Next: {shlex.join(['coordinator-sim', 'explain', str(trace), *list(alone)[:1]])}"
-        )
+        first = [*alone, *seen][:1]
+        typer.echo(f"Next: {shlex.join(['coordinator-sim', 'explain', str(trace), *first])}")
         return
     for row in _table(lines[:_LISTED]):
         typer.echo(row)

@@ -214,7 +214,7 @@ def prepare(
 
 def _find_form(one: Import, options: Options) -> None:
     """Note how the lines of a file are read, or why its times cannot be told."""
-    if one.kind not in (Kind.LOG, Kind.REQUEST_LOG):
+    if one.kind not in (Kind.LOG, Kind.REQUEST_LOG, Kind.DESCRIPTION):
         return
     form = form_in(one.path, options.zone)
     if form.unclear_zone is not None:

@@ -41,6 +41,10 @@ _FORMATTER_TEXT: Final = re.compile(
 _FORMATTER_RECORD: Final = re.compile(
     rb",-?\d{1,9}\]::(?:\[OffsetMetadata\[|OffsetAndMetadata\(|NULL)|::GroupMetadata\(groupId="
 )
+_DESCRIPTION: Final = re.compile(
+    rb"^\W*GROUP +(?:TOPIC +PARTITION|CONSUMER-ID +\S+|COORDINATOR \(ID\)) ", re.MULTILINE
+)
+"""Headings of the tables of `kafka-consumer-groups --describe`."""
 _COORDINATOR_MARKS: Final = (b"[GroupCoordinator ", b"[GroupMetadataManager ")
 _FORMATTER_JSON: Final = re.compile(rb'\{\s*"key"\s*:\s*(?:\{|null)')
 _SEGMENT_NAME: Final = re.compile(r"(\d{20})\.log(?:\.(?:deleted|cleaned|swap))?(?:\.gz)?$")
@@ -59,6 +63,7 @@ class Kind(Enum):
     FORMATTER_TEXT = "console formatter text"
     FORMATTER_JSON = "console formatter JSON"
     CAPTURE = "capture"
+    DESCRIPTION = "kafka-consumer-groups output"
 
 
 SOURCE_OF: Final = {
@@ -69,6 +74,7 @@ SOURCE_OF: Final = {
     Kind.DUMP: Source.DUMP_LOG,
     Kind.FORMATTER_JSON: Source.FORMATTER_JSON,
     Kind.FORMATTER_TEXT: Source.FORMATTER_TEXT,
+    Kind.DESCRIPTION: Source.GROUP_DESCRIPTION,
 }
 """The source that a kind's events name; in the order of precedence, the most exact one first."""
 
@@ -92,7 +98,6 @@ _ELSE: Final = "name the broker's server.log, or the log of a consumer"
 _UNREAD: Final = tuple(
     Unread(re.compile(mark), what, fix)
     for mark, what, fix in (
-        (rb"GROUP +TOPIC +PARTITION", "output of kafka-consumer-groups, which is not read", _ELSE),
         (rb"#consumer-\d", "a librdkafka log without debug lines of groups", "set debug=cgrp"),
         (rb"#producer-\d", "a librdkafka log of producers, which are in no group", _ELSE),
         (rb"\[thrd:", "a librdkafka log without debug lines of groups", "set debug=cgrp"),
@@ -178,6 +183,8 @@ def _kind_of_text(text: bytes) -> Kind:
         return Kind.REQUEST_LOG
     # Somebody's notes, the command or a prompt may come before the first record.
     is_logged = any(mark in text for mark in _COORDINATOR_MARKS)
+    if not is_logged and b"clientId=" not in text and _DESCRIPTION.search(text):
+        return Kind.DESCRIPTION
     is_told = _FORMATTER_TEXT.match(first_line) or (
         _FORMATTER_RECORD.search(text) and not is_logged
     )

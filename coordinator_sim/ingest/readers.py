@@ -38,6 +38,8 @@ from coordinator_sim.logtext.reading.formatter_lines import (
     read_formatter_json,
     read_formatter_text,
 )
+from coordinator_sim.logtext.reading.group_descriptions import read_descriptions
+from coordinator_sim.logtext.reading.instants import InstantReader
 from coordinator_sim.logtext.reading.merging import NO_TIME_US, TimedLog
 from coordinator_sim.logtext.reading.request_lines import RequestLog
 from coordinator_sim.logtext.reading.summary import IngestSummary
@@ -525,6 +527,19 @@ def _formatter_json_events(
     yield from _counted(told.read(records), summary)
 
 
+def _description_events(
+    one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
+) -> Iterator[TraceEvent]:
+    reader = InstantReader(reading.zone, day_first=one.day_first)
+    lines = _lines_of(one, reading, is_trial=is_trial)
+    yield from read_descriptions(lines, reader, one.name, summary)
+    if not (is_trial or summary.parsed or one.problem):
+        one.problem = (
+            "has tables of kafka-consumer-groups and no time above them: write one there, as in "
+            "date; kafka-consumer-groups --describe ..."
+        )
+
+
 def _captured(
     one: Import, reading: Reading, summary: IngestSummary, *, is_trial: bool
 ) -> Iterator[Exchange]:
@@ -585,6 +600,7 @@ _READERS = {
     Kind.DUMP: _dump_events,
     Kind.FORMATTER_TEXT: _formatter_text_events,
     Kind.FORMATTER_JSON: _formatter_json_events,
+    Kind.DESCRIPTION: _description_events,
 }
 EXCHANGE_READERS: Final = {
     Kind.CAPTURE: _captured,

@@ -23,6 +23,7 @@ from coordinator_sim.trace.client_reasons import (
     words_of,
 )
 from coordinator_sim.trace.events import Event, Source, TraceEvent
+from coordinator_sim.trace.group_snapshots import DESCRIBED
 from coordinator_sim.trace.history import CLIENT_SOURCES
 from coordinator_sim.trace.printed_settings import SETTINGS
 from coordinator_sim.trace.window import ALWAYS, Window
@@ -92,7 +93,7 @@ def client_views(
     others: set[str] = set()
     clients: defaultdict[tuple[str, str, str], list[TraceEvent]] = defaultdict(list)
     for line in events:
-        if line.group_id is None or line.attrs.get("sign") == SETTINGS:
+        if line.group_id is None or line.attrs.get("sign") in {SETTINGS, DESCRIBED}:
             continue
         if (line.source or source) not in CLIENT_SOURCES:
             others.add(line.group_id)

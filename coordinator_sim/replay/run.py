@@ -81,6 +81,8 @@ def _why_nothing(events: list[TraceEvent], source: Source) -> str:
     sources = {event.source or source for event in events}
     if sources & UNTIMED_SOURCES:
         return "console formatters print generations without times as text"
+    if sources == {Source.GROUP_DESCRIPTION}:
+        return "snapshots of kafka-consumer-groups tell no rebalances"
     if sources and sources <= CLIENT_SOURCES:
         return "the logs of clients in it do not tell what their coordinator did"
     kinds = {event.event for event in events if event.source not in CLIENT_SOURCES}

@@ -31,7 +31,7 @@ NOBODY: Final = -1
 """Number of no group and of no file, and the row of an event that has no details."""
 UNKNOWN: Final = np.iinfo(np.int64).min
 """Generation of an event that names none."""
-_CLIENT_LOGS: Final = (Source.CONSUMER_LOG, Source.CONNECT_LOG)
+_CLIENT_LOGS: Final = (Source.CONSUMER_LOG, Source.CONNECT_LOG, Source.GROUP_DESCRIPTION)
 _REQUESTS: Final = (Source.REQUEST_LOG, Source.WIRE)
 _RAW: Final = "raw"
 _FEW_NAMES: Final = 20_000

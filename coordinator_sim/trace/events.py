@@ -128,6 +128,7 @@ class Source(Enum):
     DUMP_LOG = "dump_log"
     CONSUMER_LOG = "consumer_log"
     CONNECT_LOG = "connect_log"
+    GROUP_DESCRIPTION = "group_description"
 
 
 class OffsetEntry(Struct, frozen=True, gc=False):

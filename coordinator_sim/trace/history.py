@@ -70,8 +70,12 @@ _CAUSES: Final = frozenset(
         Event.STATIC_REPLACED,
     }
 )
-CLIENT_SOURCES: Final = frozenset({Source.CONSUMER_LOG, Source.CONNECT_LOG})
-"""Logs of clients repeat a coordinator's events, later and by other clocks."""
+CLIENT_SOURCES: Final = frozenset(
+    {Source.CONSUMER_LOG, Source.CONNECT_LOG, Source.GROUP_DESCRIPTION}
+)
+"""Logs of clients repeat a coordinator's events, later and by other clocks; snapshots of groups, as
+tools print them, have none.
+"""
 
 
 def rebalances_of(group_id: str, lines: Iterable[TraceEvent]) -> list[NumberedRebalance]:

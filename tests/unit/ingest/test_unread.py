@@ -45,9 +45,6 @@ FILES = {
         "a Connect log without lines of the worker's group"
     ),
     "INFO:kafka.conn:connected to b1\n": "a Python client's log without lines",
-    "GROUP   TOPIC  PARTITION  CURRENT-OFFSET\ntills   pay    0          7\n": (
-        "output of kafka-consumer-groups, which is not read"
-    ),
 }
 
 
