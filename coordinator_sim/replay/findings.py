@@ -44,6 +44,7 @@ REPLAYED: Final = "replayed"
 ESTIMATED: Final = "estimated"
 """Bases of a finding: from the trace's lines; with savings from a replay; with a guess in it."""
 
+FLAPPING: Final = "flapping-member"
 STATIC: Final = "group.instance.id=stable"
 _NO_DELAY: Final = "group.initial.rebalance.delay.ms=0"
 _USUAL_DELAY: Final = "group.initial.rebalance.delay.ms=3000"
@@ -119,6 +120,11 @@ _CLIENT_CAUSES: Final = {
         frozenset({"connector-updated", "connector-removed", "connector-state", "tasks-updated"}),
         "connectors or their tasks were configured anew",
         "Make changes together; under connect.protocol=sessioned only what changed stops.",
+    ),
+    "stream-threads-die": (
+        frozenset({"thread-died", "thread-replaced", "thread-fenced", "tasks-corrupted"}),
+        "stream threads had died of an exception, or had lost their tasks",
+        "Mend what the exception says; have a handler skip records that kill each new thread.",
     ),
     "failing-tasks": (
         frozenset({"task-failed"}),
@@ -480,7 +486,7 @@ def _flapping(group_id: str, shown: _Shown) -> list[Finding]:
         setting=_static(shown.every),
         change=f"See in its own log why {client} restarts.",
     )
-    return _finding(group_id, "flapping-member", behind, words)
+    return _finding(group_id, FLAPPING, behind, words)
 
 
 def _one_shots(costs: Sequence[RebalanceCost]) -> list[tuple[RebalanceCost, RebalanceCost, int]]:

@@ -21,6 +21,7 @@ from coordinator_sim.replay.findings import (
     worst_first,
 )
 from coordinator_sim.replay.logs import Trial, replay_log, with_own_times
+from coordinator_sim.replay.process_findings import with_process_findings
 from coordinator_sim.replay.recordings import as_logged, is_recording
 from coordinator_sim.replay.report import WhatIf
 from coordinator_sim.replay.settings import Settings, parse_grid
@@ -83,7 +84,7 @@ def findings_in(
         found += findings_of(group_id, costs, window)
         found += work_findings(group_id, lines, costs, window)
     found += client_findings(client_views(events, source, window))
-    return worst_first(found)
+    return worst_first(with_process_findings(found, events, by_group, window))
 
 
 def weigh(

@@ -76,6 +76,12 @@ _SIGNS: Final = {
     "worker-started": "started",
     "worker-stopped": "was stopped",
     "task-failed": "had a task that failed with an exception",
+    "thread-died": "had a stream thread that died of an exception",
+    "thread-replaced": "replaced a stream thread that died of an exception",
+    "thread-stopped": "had a stream thread that was told to shut down",
+    "thread-fenced": "had a stream thread that missed a rebalance, and was fenced",
+    "tasks-corrupted": "had tasks with corrupted state, and asked for a rebalance",
+    "streams-error": "went into the state ERROR: no stream thread runs any more",
     "thrown-out": "was no member any more ({error})",
     "left": 'left: "{reason}"',
     "said": 'said: "{reason}"',
@@ -97,7 +103,8 @@ CLIENT_EVENTS: Final = frozenset(
 _LOGGED: Final = frozenset(_SIGNS) - {"unreachable", "thrown-out", "left", "said"}
 """Kinds that a line's own `sign` tells."""
 _STARTED: Final = frozenset({"subscribed", "worker-started"})
-_OF_LEAVERS: Final = frozenset({"left", "poll-timeout", "task-failed", "worker-stopped"})
+_OF_STREAMS: Final = frozenset({"thread-died", "thread-stopped", "thread-fenced"})
+_OF_LEAVERS: Final = _OF_STREAMS | {"left", "poll-timeout", "task-failed", "worker-stopped"}
 _OF_FAILED: Final = frozenset(_SIGNS) - _STARTED - {"said"}
 OUT_OF_GROUP: Final = frozenset({"thrown-out", "fenced", "unreachable"})
 """Kinds that tell that a client is no member any more."""

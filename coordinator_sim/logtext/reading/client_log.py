@@ -41,6 +41,11 @@ _PREFIX: Final = re.compile(
     r"\[(?P<kind>Consumer|Worker) (?:instanceId=(?P<instance>.*?), )?clientId=(?P<client>.*?), "
     r"groupId=(?P<group>.*?)\](?= |$)"
 )
+_STREAM: Final = re.compile(
+    r"(?<![\w-])stream-(?P<level>thread|client) \[(?P<name>"
+    r"(?:(?P<group>[^\]]+?)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?[^\]]*)\]"
+)
+"""A stream thread or a client of Kafka Streams; its application.id, where client.id is not set."""
 _INSTANCE: Final = re.compile(r"([^|\[\]\"\s]{1,250})#(?:consumer|producer)-\d{1,9}(?=[|\]\"\s])")
 """The name of an instance of librdkafka: its client id, its type and a number."""
 _JAVA_LOGGERS: Final = (
@@ -118,6 +123,14 @@ def speaker_of(envelope: Envelope) -> Speaker | None:
         client_id = f"connector-consumer-{sink['connector']}-{sink['task']}"
         columns = {"group_id": f"connect-{sink['connector']}", "client_id": client_id}
         return Speaker(JAVA, client_id, columns)
+    stream = _STREAM.search(message, 0, _PREFIX_WITHIN)
+    if stream is not None:
+        # Source: kafka 4.3, ClientUtils.consumerClientId; KafkaStreams' clientId.
+        client_id = stream["name"] + ("-consumer" if stream["level"] == "thread" else "")
+        columns = {"client_id": client_id} | (
+            {"group_id": stream["group"]} if stream["group"] else {}
+        )
+        return Speaker(JAVA, client_id, columns)
     instance = _INSTANCE.search(message, 0, _PREFIX_WITHIN)
     if instance is not None:
         return Speaker(RDKAFKA, instance[0], {"client_id": instance[1]})
@@ -175,6 +188,9 @@ class ClientLog:
     def _client(self, speaker: Speaker, match: Match, columns: dict[str, object]) -> Client:
         """Return what the client logged before; a line without a group is of its last line's."""
         group_id = match.values.get("group_id", columns.get("group_id"))
+        if speaker.name.endswith("-consumer") and "group_id" in columns:
+            # Lines of its stream thread name no group.
+            self._clients.get((speaker.name, ""), Client).group_id = str(columns["group_id"])
         if "group_id" not in columns:
             last = self._clients.get((speaker.name, ""), Client)
             if group_id is None:

@@ -89,5 +89,21 @@ _WHY: Final = (
     _sign("task-failed", "Task threw an uncaught and unrecoverable exception"),
 )
 """What happened at a client before it joined or left."""
-CLIENTS: Final = (*_JOINING, *_OWNERSHIP, *_WHY)
+_STREAMS: Final = (
+    _sign("thread-died", "Shutting down unclean"),
+    # Up to 2.8 by the thread, since then by its client, with what the handler chose.
+    _sign("thread-died", "Encountered the following exception during processing"),
+    _sign("thread-replaced", "Replacing thread in the streams uncaught exception handler"),
+    _sign("thread-stopped", "Informed to shut down"),
+    _sign("thread-fenced", "Detected that the thread is being fenced"),
+    _sign("tasks-corrupted", "Active task(s) got corrupted. Triggering a rebalance"),
+    _sign("streams-error", "State transition from {any} to ERROR"),
+    _sign("restored", "Restoration took {restored_ms} ms for all active tasks"),
+    row("s-state", None, "-").says("State transition from {any}"),
+)
+"""What a stream thread, or its client, tells of itself.
+
+Source: StreamThread and KafkaStreams, kafka 2.8 to 4.3.
+"""
+CLIENTS: Final = (*_JOINING, *_OWNERSHIP, *_WHY, *_STREAMS)
 """Lines in the order in which the reader tries them."""

@@ -279,6 +279,7 @@ _OF_CLIENTS: Final = {
     "lost_because": Field(
         pattern=r" due to cause: (?P<named>.*?)(?:\.? ?isDisconnected: .*|\. Rediscovery .*)?$"
     ),
+    "restored_ms": Field(attr="restored_ms", pattern=_NUMBER),
     "unreachable_ms": Field(attr="unreachable_ms", pattern=_NUMBER),
     "assignment": Field(attr="assignment", pattern=_REST),
 }
