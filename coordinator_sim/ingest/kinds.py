@@ -42,7 +42,7 @@ _FORMATTER_RECORD: Final = re.compile(
     rb",-?\d{1,9}\]::(?:\[OffsetMetadata\[|OffsetAndMetadata\(|NULL)|::GroupMetadata\(groupId="
 )
 _DESCRIPTION: Final = re.compile(
-    rb"^\W*GROUP +(?:TOPIC +PARTITION|CONSUMER-ID +\S+|COORDINATOR \(ID\)) ", re.MULTILINE
+    rb"^[>#\s]{0,8}GROUP +(?:TOPIC +PARTITION|CONSUMER-ID +\S+|COORDINATOR \(ID\)) ", re.MULTILINE
 )
 """Headings of the tables of `kafka-consumer-groups --describe`."""
 _COORDINATOR_MARKS: Final = (b"[GroupCoordinator ", b"[GroupMetadataManager ")

@@ -121,11 +121,6 @@ _CLIENT_CAUSES: Final = {
         "connectors or their tasks were configured anew",
         "Make changes together; under connect.protocol=sessioned only what changed stops.",
     ),
-    "stream-threads-die": (
-        frozenset({"thread-died", "thread-replaced", "thread-fenced", "tasks-corrupted"}),
-        "stream threads had died of an exception, or had lost their tasks",
-        "Mend what the exception says; have a handler skip records that kill each new thread.",
-    ),
     "failing-tasks": (
         frozenset({"task-failed"}),
         "tasks had failed",

@@ -1,13 +1,15 @@
-"""Findings from the logs of clients: restarts in a loop, and restored state.
+"""Findings from the logs of clients: restarts in a loop, stream threads that died, restored state.
 
 A start is known by the settings that a client prints. A rolling deploy starts each process once.
 """
 
-from collections import defaultdict
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from coordinator_sim.clients.client_kind import ClientKind, kind_of_id
 from coordinator_sim.replay.costs import CAME, WENT, RebalanceCost, place_of
 from coordinator_sim.replay.findings import (
     FLAPPING,
@@ -30,8 +32,13 @@ _APART_US: Final = 900_000_000
 """Longest time between two starts of a loop: Kubernetes waits at most 5 minutes."""
 _GROWS: Final = 1.3
 """Least growth of a back-off, which Kubernetes doubles."""
+_THREADS: Final = frozenset({ClientKind.STREAMS, ClientKind.SINK})
+"""Clients that a process may make anew without a restart of its own."""
 _LONG_MS: Final = 1_000
 _MOST_REFS: Final = 5
+_AFTER_MS: Final = 60_000
+"""A rebalance that begins later than this after a stream thread died is none of its."""
+_Lines = Mapping[tuple[str, str, str], Sequence[TraceEvent]]
 _Costs = Mapping[str, Sequence[RebalanceCost]]
 
 
@@ -50,7 +57,7 @@ def with_process_findings(
     for line in events:
         if line.group_id is not None and line.client_id is not None and window.holds(line.ts_us):
             lines[line.group_id, line.client_id, line.source_ref or ""].append(line)
-    told = [*_loops(lines, costs), *_restorations(lines)]
+    told = [*_loops(lines, costs), *_deaths(lines, costs), *_restorations(lines)]
     loops = {(each.group_id, each.what.partition(" ")[0]) for each in told}
     kept = [
         each
@@ -60,10 +67,10 @@ def with_process_findings(
     return [*kept, *told]
 
 
-def _loops(
-    lines: Mapping[tuple[str, str, str], Sequence[TraceEvent]], costs: _Costs
-) -> Iterator[Finding]:
+def _loops(lines: _Lines, costs: _Costs) -> Iterator[Finding]:
     for (group_id, client, _), own in sorted(lines.items()):
+        if kind_of_id(client) in _THREADS:
+            continue
         settled = [line for line in own if is_settled(line)]
         starts = _longest_loop(own)
         if len(starts) <= _LEAST or len(settled) < _LEAST or is_shared(settled):
@@ -133,9 +140,47 @@ def _is_back_off(apart: Sequence[int]) -> bool:
     )
 
 
-def _restorations(
-    lines: Mapping[tuple[str, str, str], Sequence[TraceEvent]],
-) -> Iterator[Finding]:
+def _deaths(lines: _Lines, costs: _Costs) -> Iterator[Finding]:
+    """Yield what the deaths of stream threads cost a group: the rebalances soon after them."""
+    deaths: defaultdict[str, list[TraceEvent]] = defaultdict(list)
+    replaced: Counter[str] = Counter()
+    for (group_id, client, _), own in sorted(lines.items()):
+        is_dead = not client.endswith("-consumer")  # Its client repeats what a thread told.
+        for line in own:
+            sign = line.attrs.get("sign")
+            replaced[group_id] += sign == "thread-replaced"
+            if sign == "thread-died" and not is_dead:
+                deaths[group_id].append(line)
+            is_dead = not is_settled(line) and (is_dead or sign == "thread-died")
+    for group_id, own in deaths.items():
+        own.sort(key=lambda line: line.ts_us)
+        times = [line.ts_us // 1000 for line in own]
+        behind = [
+            each
+            for each in costs.get(group_id, ())
+            if (place := bisect_right(times, each.start_ms))
+            and each.start_ms - times[place - 1] <= _AFTER_MS
+        ]
+        cost_us = sum(each.length_us or 0 for each in behind)
+        many = "1 rebalance" if len(behind) == 1 else f"{len(behind)} rebalances"
+        again = f", and were replaced {often(replaced[group_id])}" if replaced[group_id] else ""
+        yield Finding(
+            group_id=group_id,
+            kind="stream-threads-die",
+            rebalances=len(behind),
+            cost_s=cost_us / 1_000_000,
+            what=f"Stream threads died of an exception {often(len(own))}{again}: {many} began "
+            f"within a minute, {seconds(cost_us)} of rebalancing.",
+            change="Mend what the exception behind that line says. Under REPLACE_THREAD a record "
+            "that cannot be processed kills each new thread: have a handler of exceptions skip it.",
+            confidence=0.7,
+            first_us=own[0].ts_us,
+            last_us=own[-1].ts_us,
+            source_refs=tuple(place_of(line) for line in own[:_MOST_REFS]),
+        )
+
+
+def _restorations(lines: _Lines) -> Iterator[Finding]:
     """Yield the time in which stream threads restored state instead of processing, by group."""
     restored: defaultdict[str, list[TraceEvent]] = defaultdict(list)
     for (group_id, _, _), own in sorted(lines.items()):

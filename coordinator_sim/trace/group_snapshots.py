@@ -13,7 +13,7 @@ from coordinator_sim.trace.events import TraceEvent
 
 DESCRIBED: Final = "described"
 """Sign of an event that is a row of the tool's tables."""
-_ASSIGNED: Final = re.compile(r"([\w.-]+)[:(]([\d,]+)")
+_ASSIGNED: Final = re.compile(r"(?<![\w.-])([\w.-]{1,249})[:(]([\d,]+)")
 """Partitions of a topic, as 2.8 and as 4.x print them."""
 
 

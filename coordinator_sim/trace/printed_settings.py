@@ -34,6 +34,13 @@ KEPT: Final = frozenset(
 """Settings that matter to groups."""
 
 
+_NAMES: Final = frozenset({"application.id", "client.id", "group.id", "group.instance.id"})
+"""Settings that name a client or a group, and so are no values to compare."""
+_OF_CLASSIC: Final = frozenset({SESSION, HEARTBEAT, "partition.assignment.strategy"})
+"""Settings that group.protocol=consumer prints, and does not use."""
+_MOST_NAMED: Final = 3
+
+
 class PrintedValue(Struct, frozen=True):
     """A setting and the client that printed it."""
 
@@ -88,7 +95,13 @@ class PrintedSettings(Struct, frozen=True):
             clients["several values" if value is None else value].append(client)
         if len(clients) == 1 and "several values" not in clients:
             return ""
-        return ", ".join(f"{value} ({', '.join(own)})" for value, own in clients.items())
+        return ", ".join(f"{value} ({_named(own)})" for value, own in clients.items())
+
+
+def _named(clients: Sequence[str]) -> str:
+    more = len(clients) - _MOST_NAMED
+    named = ", ".join(clients[:_MOST_NAMED])
+    return f"{named} and {more} more" if more > 0 else named
 
 
 def _is_of(member_id: str | None, client: str) -> bool:
@@ -121,7 +134,9 @@ def _values_of(starts: Sequence[TraceEvent]) -> PrintedSettings:
         file = start.source_ref or ""
         broker = None if start.broker_id is None else f"broker {start.broker_id}"
         key = (start.group_instance_id or start.client_id or broker or file, file)
-        for name in KEPT & start.attrs.keys():
+        is_consumer = start.attrs.get("group.protocol", "").lower() == "consumer"
+        unused = _NAMES | (_OF_CLASSIC if is_consumer else frozenset())
+        for name in (KEPT - unused) & start.attrs.keys():
             last[name][key] = start.attrs[name]
     values: dict[str, dict[str, str | None]] = {}
     for name, by_process in sorted(last.items()):

@@ -126,11 +126,13 @@ def speaker_of(envelope: Envelope) -> Speaker | None:
     stream = _STREAM.search(message, 0, _PREFIX_WITHIN)
     if stream is not None:
         # Source: kafka 4.3, ClientUtils.consumerClientId; KafkaStreams' clientId.
-        client_id = stream["name"] + ("-consumer" if stream["level"] == "thread" else "")
-        columns = {"client_id": client_id} | (
-            {"group_id": stream["group"]} if stream["group"] else {}
-        )
-        return Speaker(JAVA, client_id, columns)
+        client_id = stream["name"]
+        if stream["level"] == "thread":
+            client_id = f"{client_id.removesuffix('-consumer')}-consumer"
+        named: dict[str, object] = {"client_id": client_id}
+        if stream["group"]:
+            named["group_id"] = stream["group"]
+        return Speaker(JAVA, client_id, named)
     instance = _INSTANCE.search(message, 0, _PREFIX_WITHIN)
     if instance is not None:
         return Speaker(RDKAFKA, instance[0], {"client_id": instance[1]})

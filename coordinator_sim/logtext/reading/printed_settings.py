@@ -19,12 +19,12 @@ from coordinator_sim.trace.printed_settings import BLOCK, KEPT, SETTINGS
 MARK: Final = "Config values:"
 _HEADER: Final = re.compile(r"\b((?:Consumer|Distributed|Streams|Kafka)Config) values:")
 _NAME: Final = r"[a-z][\w.-]{0,80}"
-_SETTING: Final = re.compile(rf"(?<!\S)({_NAME}) =(?:\s+(.*?))?\s*$")
+_SETTING: Final = re.compile(rf"(?<!\S)({_NAME}) =(?: (.*))?$")
 _IN_ONE_LINE: Final = re.compile(
-    rf"(?<!\S)({_NAME}) = (.*?)(?=\s{{1,8}}(?:{_NAME} = |\(\w)|\s*$)", re.DOTALL
+    rf"(?<!\S)({_NAME}) = (.*?)(?=\s{{1,8}}(?:{_NAME} = |\(\w)|\Z)", re.DOTALL
 )
 _LEVEL: Final = re.compile(r"\b(?:TRACE|DEBUG|INFO|WARN|ERROR)\b")
-_LAST: Final = re.compile(r"\(?[\w.]+Config(?::\d+)?\)$")
+_LAST: Final = re.compile(r"Config(?::\d{1,6})?\)$")
 _NOTHING: Final = frozenset({"", "null"})
 
 
@@ -52,7 +52,7 @@ def begun(text: str, columns: dict[str, object]) -> Block | None:
     header = _HEADER.search(message)
     if header is None:
         return None
-    found = [(name, value) for name, value in _IN_ONE_LINE.findall(message, header.end())]
+    found = [(name, text.strip()) for name, text in _IN_ONE_LINE.findall(message, header.end())]
     kept = {name: value for name, value in found if name in KEPT}
     attrs = {"sign": SETTINGS, BLOCK: header[1], **kept}
     event = TraceEvent(event=Event.LIFECYCLE, attrs=attrs, **columns)  # type: ignore[arg-type]

@@ -90,6 +90,7 @@ _WHY: Final = (
 )
 """What happened at a client before it joined or left."""
 _STREAMS: Final = (
+    _sign("thread-died", "Failed to process stream task"),
     _sign("thread-died", "Shutting down unclean"),
     # Up to 2.8 by the thread, since then by its client, with what the handler chose.
     _sign("thread-died", "Encountered the following exception during processing"),

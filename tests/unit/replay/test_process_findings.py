@@ -102,11 +102,18 @@ def test_closing_in_good_order_is_a_loop_only_where_the_waits_grow() -> None:
         start(0, "till", 1) + start(20, "till", 2),
         [text for n in range(5) for text in start(20 * n, f"till-{n}", n)],
         [text for n in range(5) for text in start(86_400 * n, "till", n)],
+        [text for n in range(5) for text in start(20 * n, f"{THREAD}-consumer", n)],
         [text for n in range(5) for text in start(20 * n, "till", 7 if n else 8)]
         + start(200, "till", 7)[3:]
         + [start(201, "till", 9)[3].replace("generationId=9", "generationId=7")],
     ],
-    ids=["one restart", "a rolling deploy", "a deploy a day", "processes of one client id"],
+    ids=[
+        "one restart",
+        "a rolling deploy",
+        "a deploy a day",
+        "a thread",
+        "processes of one client id",
+    ],
 )
 def test_other_starts_are_no_loop(lines: list[str]) -> None:
     """Fewer than three restarts, other processes, or starts far apart."""
@@ -132,6 +139,25 @@ def test_stream_thread_that_died_is_the_first_cause_of_its_failure() -> None:
     )
     (told,) = with_client_reasons([began], events_of(client))
     assert told.attrs[CAUSE] == (f"{THREAD}-consumer had a stream thread that died of an exception")
+
+
+def test_each_death_of_a_stream_thread_counts_once() -> None:
+    """A thread tells twice that it dies; its client tells that it replaced it."""
+    client = THREAD.removesuffix("-StreamThread-1")
+    who = f"[Consumer clientId={THREAD}-consumer, groupId=pay]"
+    joined = f"{who} Successfully synced group in generation Generation{{generationId=1, memberId="
+    lines: list[str] = []
+    for at_s in (0, 30):
+        lines += [
+            line(at_s, f"{joined}'m-{at_s}', protocol='stream'}}"),
+            line(at_s + 5, f"stream-thread [{THREAD}] Failed to process stream task 0_0 due to"),
+            line(at_s + 5, f"stream-client [{client}] Replacing thread in the streams uncaught "
+                 "exception handler"),
+            line(at_s + 6, f"stream-thread [{THREAD}] Shutting down unclean"),
+        ]  # fmt: skip
+    (found,) = findings_in(events_of(lines), Source.CONSUMER_LOG)
+    assert found.kind == "stream-threads-die"
+    assert found.what.startswith("Stream threads died of an exception 2 times, and were replaced 2")
 
 
 @pytest.mark.parametrize(

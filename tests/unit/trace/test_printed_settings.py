@@ -193,6 +193,17 @@ def test_clients_that_differ_have_each_its_own_and_others_are_named() -> None:
     assert any("session.timeout.ms=45000, the longest usual" in text for text in assumed)
 
 
+def test_settings_that_the_consumer_protocol_does_not_use_tell_nothing() -> None:
+    """A consumer prints its session timeout also where the broker's counts."""
+    settings = {"client__id": "a", "group__id": "g", "session__timeout__ms": "45000"}
+    told = printed_settings(events_of(block(**settings, group__protocol="consumer")))["g"]
+    assert list(told.values) == ["group.protocol"]
+    clients = [text for n in range(5) for text in block(**settings | {"client__id": f"a-{n}"})]
+    clients += block(**settings | {"session__timeout__ms": "6000"})
+    told = printed_settings(events_of(clients))["g"]
+    assert told.differing("session.timeout.ms") == "45000 (a-0, a-1, a-2 and 2 more), 6000 (a)"
+
+
 def test_explain_and_findings_name_the_settings_behind_them() -> None:
     """Whoever reads an advice sees what is set now."""
     events = [*failures("orders-1"), *events_of(consumer("orders-1", 10_000))]
