@@ -95,8 +95,11 @@ def _lines(draw: st.DrawFn) -> str:
             return f"{line}\r"
         case 5:
             return "java.lang.IllegalStateException: no"
-        case 6:
-            return f"[{at}] INFO [UnifiedLog partition=a-1] Rolled new log (kafka.log.UnifiedLog)"
+        case 6 | 7:
+            rolled = f"[{at}] INFO [UnifiedLog partition=a-1] Rolled new log (kafka.log.UnifiedLog)"
+            begun = f"[{at}] INFO ConsumerConfig values: "
+            settings = ["\tclient.id = a", "\tgroup.id = shop", " (a.BConfig)"]
+            return draw(st.sampled_from([rolled, begun, *settings]))
         case _:
             return line
 
