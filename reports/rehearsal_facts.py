@@ -8,6 +8,7 @@ from msgspec import Struct
 from coordinator_sim.assignors.registry import CONSUMER_ASSIGNORS
 from coordinator_sim.clients.settings_advice import SERVER_ASSIGNORS
 from coordinator_sim.kafka.profiles import DEFAULT_PROFILE
+from coordinator_sim.replay.charges import Charge
 from coordinator_sim.replay.work import KnownGroups
 from coordinator_sim.sim.scenario.topology import RECORDS_PER_S
 from coordinator_sim.sim.scenario.upgrade import UpgradePlan
@@ -69,13 +70,15 @@ class Told(Struct, frozen=True, kw_only=True):
         where: Name of the trace in messages.
         events: All events, in order.
         info: Its manifest's facts.
-        known: Partitions and heartbeats of its groups, and what their rebalances cost in time.
+        known: Partitions and heartbeats of its groups.
+        charges: What their rebalances cost.
     """
 
     where: str
     events: Sequence[TraceEvent]
     info: RunInfo
     known: KnownGroups
+    charges: Sequence[Charge] = ()
 
 
 class Facts:

@@ -79,12 +79,13 @@ def histories_of(told: Told, plans: Sequence[GroupPlan], wishes: Wishes) -> dict
 
 
 def _replayed(told: Told, grids: Mapping[str, Sequence[Settings]]) -> ReplayReport:
-    own = [each for each in told.events if each.group_id is None or each.group_id in grids]
     return replay_log(
-        logged(own, told.info),
+        logged(told.events, told.info),
         told.info,
         by_group={group_id: Trial(grid=grid) for group_id, grid in grids.items()},
+        group_ids=grids,
         known=told.known,
+        charges=told.charges,
     ).report
 
 

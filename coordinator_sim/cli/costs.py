@@ -8,8 +8,8 @@ import typer
 from msgspec import Struct
 
 from coordinator_sim.cli.window import as_document, echo_window
-from coordinator_sim.cli.wording import clock, counted
-from coordinator_sim.trace.window import Window
+from coordinator_sim.cli.wording import counted
+from coordinator_sim.trace.window import Window, clock
 
 if TYPE_CHECKING:
     from coordinator_sim.replay.charges import Told

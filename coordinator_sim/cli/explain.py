@@ -14,8 +14,8 @@ from coordinator_sim.cli.window import (
     takes_window,
     window_in,
 )
-from coordinator_sim.cli.wording import clock, counted, duration, listed
-from coordinator_sim.trace.window import ALWAYS
+from coordinator_sim.cli.wording import counted, duration, listed
+from coordinator_sim.trace.window import ALWAYS, clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,8 @@ from coordinator_sim.cli.window import (
     takes_window,
     window_in,
 )
-from coordinator_sim.cli.wording import clock, counted, listed
+from coordinator_sim.cli.wording import counted, listed
+from coordinator_sim.trace.window import clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +126,8 @@ def show_findings(
     from coordinator_sim.replay.savings import findings_in, weigh
     from coordinator_sim_conformance.checkers import check_all
 
-    events, group, window = list(run.events()), scope.group, scope.window
+    every, group, window = list(run.events()), scope.group, scope.window
+    events = every
     if group is not None:
         group_named(group, dict.fromkeys(each.group_id for each in events if each.group_id))
         events = [each for each in events if each.group_id in {None, group}]
@@ -134,7 +136,7 @@ def show_findings(
         found = newest_first(found)
     top = found[: scope.top]
     with progress_bar("replaying", len(events)) as advance:
-        weighed = weigh(top, events, run.info, partitions, window=window, on_progress=advance)
+        weighed = weigh(top, every, run.info, partitions, window=window, on_progress=advance)
     verdicts = check_all(events)
     if words is None:
         typer.echo(document_of(run.info, weighed, verdicts, as_document(window), found=len(found)))
@@ -167,6 +169,8 @@ def document_of(
             **msgspec.to_builtins(each.finding),
             "not_computed": each.not_computed,
             "printed": each.printed,
+            "of_s": each.of_s,
+            "coverage": msgspec.to_builtins(each.coverage),
         }
         for rank, each in enumerate(weighed, 1)
     ]
@@ -200,7 +204,7 @@ def told(weighed: "list[Weighed]", words: list[str]) -> list[str]:
         lines += [f"   {text}" for text in (finding.what, *occurring(finding))]
         lines.append(f"   change: {finding.change}")
         lines += [f"   set now: {text}" for text in each.printed]
-        lines += [f"   {text}" for text in (saving(each), *assuming(finding))]
+        lines += [f"   {text}" for text in (f"saves: {each.words}", *assuming(finding))]
         lines.append(f"   lines: {listed(tuple(Path(ref).name for ref in finding.source_refs))}")
     helpful = [each.finding for each in weighed if (each.finding.saves_s or 0) > 0]
     if helpful:
@@ -257,24 +261,6 @@ def amount(finding: "Finding") -> str:
 
     decimals = 0 if finding.cost_unit in COUNTS else 3
     return f"{finding.cost_s:,.{decimals}f}"
-
-
-def saving(each: "Weighed") -> str:
-    """What the change would save, and where that comes from."""
-    finding = each.finding
-    if finding.setting is None:
-        return "saves: not computed, no replay can try the change"
-    if finding.saves_s is None:
-        return f"saves: not computed, {each.not_computed}"
-    more = finding.more_rebalances or 0
-    other = f"; {counted(more, 'rebalance')} more than before" if more > 0 else ""
-    if finding.saves_s == 0:
-        return f"saves: nothing when replayed with {finding.setting}{other}"
-    if finding.saves_s < 0:
-        lost = f"{-finding.saves_s:.3f} {finding.cost_unit} more with {finding.setting}, replayed"
-        return f"saves: nothing, {lost}{other}"
-    saved = f"{finding.saves_s:.3f} of {finding.cost_s:.3f} {finding.cost_unit}"
-    return f"saves: {saved}, replayed with {finding.setting}{other}"
 
 
 def assuming(finding: "Finding") -> list[str]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import typer
 
-from coordinator_sim.cli.wording import clock, counted
+from coordinator_sim.cli.wording import counted
+from coordinator_sim.trace.window import clock
 
 if TYPE_CHECKING:
     from coordinator_sim.disk.last_offsets import LastOffsets, SegmentReport

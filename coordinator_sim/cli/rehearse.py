@@ -154,19 +154,19 @@ def read_told(trace: Path, partitions: list[str]) -> "Told":
         DataError: The trace cannot be read.
         ConfigError: A number of partitions cannot be read.
     """
-    from coordinator_sim.replay.logs import with_own_times
+    from coordinator_sim.replay.logs import charges_of
     from coordinator_sim.replay.work import known_groups, parse_partitions
     from coordinator_sim.runs.run_directory import read_run
     from coordinator_sim_reports.rehearsal_facts import Told
 
     run = read_run(trace)
     events = list(run.events())
-    known = known_groups(events, parse_partitions(partitions))
     return Told(
         where=str(trace),
         events=events,
         info=run.info,
-        known=with_own_times(known, events, run.info),
+        known=known_groups(events, parse_partitions(partitions)),
+        charges=charges_of(events, run.info),
     )
 
 

@@ -268,6 +268,9 @@ def print_differences(console: "PrintableConsole", report: "ReplayReport") -> No
                 )
         for text in group.unexplained:
             console.print(f"{_place(group)}: not explained: {text}", markup=False)
+        if group.coverage.missed:
+            text = f"what settings change is computed {group.coverage.words}"
+            console.print(f"{_place(group)}: {text}", markup=False)
 
 
 def print_assumptions(console: "PrintableConsole", report: "ReplayReport") -> None:

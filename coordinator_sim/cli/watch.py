@@ -12,9 +12,10 @@ import typer
 from coordinator_sim import __version__
 from coordinator_sim.cli.explain import course, generations, shortened
 from coordinator_sim.cli.member import parse_bootstrap
-from coordinator_sim.cli.wording import clock, counted
+from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim.trace.events import Event, RunInfo, Source
+from coordinator_sim.trace.window import clock
 
 if TYPE_CHECKING:
     from coordinator_sim.live.cluster_watch import ClusterWatch

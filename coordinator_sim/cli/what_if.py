@@ -116,10 +116,13 @@ def verdict_of(report: "ReplayReport") -> str:
         for name, total in zip(("the recorded run", *map(label, report.grid)), totals, strict=True)
     ]
     rests = len(report.conditions) + sum(len({*group.assumed}) for group in report.groups)
+    covered = [own[0].coverage for own in whole]
+    missed = sum(each.rebalances - each.reproduced for each in covered)
     held = (
         f"Over {counted(totals[0].rebalances, 'recorded rebalance')} of "
         f"{whole[0][0].group_id if len(whole) == 1 else counted(len(whole), 'group')}"
         + (f"; {counted(left, 'group')} not computed" if left else "")
+        + (f"; {counted(missed, 'rebalance')} not reproduced" if missed else "")
         + f"; it rests on {counted(rests, 'assumption')}: --explain."
     )
     is_bound = any(total.is_bound for total in totals)

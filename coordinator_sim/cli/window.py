@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 from msgspec import Struct
 
-from coordinator_sim.cli.wording import clock
 from coordinator_sim.errors import ConfigError
-from coordinator_sim.trace.window import ALWAYS, Window
+from coordinator_sim.trace.window import ALWAYS, Window, clock
 
 if TYPE_CHECKING:
     from coordinator_sim.trace.schema import RunManifest

@@ -3,7 +3,6 @@
 from typing import Final
 
 _NAMES_SHOWN: Final = 4
-_DAY_MS: Final = 86_400_000
 
 
 def listed(names: tuple[str, ...]) -> str:
@@ -23,12 +22,3 @@ def duration(duration_ms: int) -> str:
     if duration_ms < 1000:  # noqa: PLR2004 - a second
         return f"{duration_ms} ms"
     return f"{duration_ms / 1000:.3f} s"
-
-
-def clock(at_ms: int) -> str:
-    """A time: of a simulation as seconds since its start, of a log as date and time in UTC."""
-    from datetime import UTC, datetime
-
-    if at_ms < _DAY_MS * 365:
-        return f"{at_ms / 1000:.3f} s"
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]

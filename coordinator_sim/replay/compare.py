@@ -1,7 +1,6 @@
 """Compares the source with the core; only rows that the source determines count."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 from coordinator_sim.kafka.errors import ErrorCode
@@ -11,7 +10,7 @@ from coordinator_sim.replay.sharing import SharingCosts
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, episodes_of
 from coordinator_sim.trace.rebalances import Episode, Rebalance, RebalanceOutcome
-from coordinator_sim.trace.window import ALWAYS, Window
+from coordinator_sim.trace.window import ALWAYS, Window, clock
 
 _ANSWER_COLUMNS: Final = (
     "error_code",
@@ -161,13 +160,6 @@ def figures(
             for from_ms, to_ms in windows
         ),
     )
-
-
-def clock(at_ms: int) -> str:
-    """Format a time of the trace for people, UTC, to the millisecond."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")[
-        :23
-    ]
 
 
 class _Row:

@@ -276,10 +276,12 @@ def with_savings(finding: Finding, entries: Sequence[WhatIf]) -> Finding:
 
     Args:
         finding: The finding.
-        entries: Replays of its group under its setting, one for each file.
+        entries: Replays of its group under its setting, one for each file; a file of which no
+            stretch is reproduced counts for nothing.
     """
     saved_ms = more = 0
-    for each in entries:
+    tried = [each for each in entries if each.as_is is not None or not each.coverage.missed]
+    for each in tried:
         before, after = each.as_is, each.with_settings
         if before is None or after is None:
             return finding
@@ -288,6 +290,8 @@ def with_savings(finding: Finding, entries: Sequence[WhatIf]) -> Finding:
             return finding
         saved_ms += cost_ms - left_ms
         more += after.all_rebalances - before.all_rebalances
+    if not tried:
+        return finding
     return replace(
         finding,
         saves_s=min(saved_ms / 1000, finding.cost_s),

@@ -4,7 +4,7 @@ A broker's log has the lines themselves. From requests and records of the offset
 worked out the lines that a coordinator would have logged, as far as they determine them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -17,7 +17,13 @@ from coordinator_sim.replay.compare import compare
 from coordinator_sim.replay.cost_sums import sums_of
 from coordinator_sim.replay.plan import GroupPlan
 from coordinator_sim.replay.planner import plan_episode
-from coordinator_sim.replay.report import GroupFidelity, ReplayReport, ReplayResult, Tally
+from coordinator_sim.replay.report import (
+    Coverage,
+    GroupFidelity,
+    ReplayReport,
+    ReplayResult,
+    Tally,
+)
 from coordinator_sim.replay.settings import INITIAL_DELAY, UNKNOWN, Settings
 from coordinator_sim.replay.versions import VERSION_ATTR, profile_for
 from coordinator_sim.replay.what_if import Subject, assumed_of, drive, events_of, what_if
@@ -81,7 +87,9 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
     grid: Sequence[Settings] = (),
     *,
     by_group: Mapping[str, Trial] = MappingProxyType({}),
+    group_ids: Collection[str] | None = None,
     known: KnownGroups = NOTHING_KNOWN,
+    charges: Sequence[Charge] = (),
     window: Window = ALWAYS,
     on_progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
@@ -96,35 +104,44 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
         info: Facts of the trace.
         grid: Combinations of settings to try; empty for none.
         by_group: What else to try, for single groups.
+        group_ids: The only groups to replay; None for all. Lines of others tell releases, too.
         known: What is known of the groups beside these lines.
+        charges: What rebalances cost: as they are, groups have these times; without, a replay's.
         window: The time that counts; what was before it is played, and not counted.
         on_progress: Gets the number of events done.
     """
     events = list(events)
+    left_out = epoch_groups_in(events)
     report = ReplayReport(
         trace_id=info.trace_id,
         grid=[settings.given for settings in grid],
-        epoch_groups=epoch_groups_in(events),
+        epoch_groups={
+            name: kind for name, kind in left_out.items() if group_ids is None or name in group_ids
+        },
     )
-    left_out = frozenset(report.epoch_groups)
     classic = (event for event in events if event.group_id not in left_out)
-    lines = with_printed_settings(list(_replayable(classic, info, report)), known.printed)
+    own = list(_replayable(classic, info, report, group_ids))
+    lines = with_printed_settings(own, known.printed)
     versions = _versions(lines)
     told: list[TraceEvent] = []
     done = 0
     for group_id, own in group_lines(lines).items():
+        if group_ids is not None and group_id not in group_ids:
+            continue
         done += len(own)
         episodes = [each for each in episodes_of(group_id, own) if each.generation is not None]
         if any(episode.rebalances for episode in episodes):
             kind = kind_of_lines(own)
-            for subject, plain in _replay_group(episodes, versions, known, report, window):
-                changed: list[TraceEvent] = plain
-                trial = by_group.get(group_id, _NO_TRIAL)
-                tried = [*grid, *trial.grid]
-                if tried:
-                    asked = replace(subject, windows=trial.windows, client_kind=kind)
-                    entries, changed = what_if(asked, tried)
-                    report.what_if.extend(entries)
+            replayed = list(_replay_group(episodes, versions, known, report, window))
+            covered = _covered([subject for subject, _ in replayed], window, charges)
+            trial = by_group.get(group_id, _NO_TRIAL)
+            tried = [*grid, *trial.grid]
+            if not tried:
+                told.extend(event for _, plain in replayed for event in plain)
+            for subject in covered if tried else ():
+                asked = replace(subject, windows=trial.windows, client_kind=kind)
+                entries, changed = what_if(asked, tried)
+                report.what_if.extend(entries)
                 told.extend(changed)
         else:
             report.silent_groups.append(group_id)
@@ -139,34 +156,67 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
     return ReplayResult(report, told)
 
 
-def with_own_times(
-    known: KnownGroups, events: Sequence[TraceEvent], info: RunInfo, window: Window = ALWAYS
-) -> KnownGroups:
-    """Return what is known with what rebalances cost in time, as `findings --costs` shows it.
+def charges_of(
+    events: Sequence[TraceEvent], info: RunInfo, group_ids: Collection[str] | None = None
+) -> list[Charge]:
+    """Return what the rebalances of groups cost, as `findings --costs` shows it.
 
     Args:
-        known: What else is known.
-        events: All events of the groups that are replayed, in the order of the trace.
+        events: All events of these groups, in the order of the trace.
         info: Facts of the trace; those of one on disk have its end.
-        window: The time that counts.
+        group_ids: The groups; None for all.
     """
     end_us = info.last_ts_us if isinstance(info, RunManifest) else None
-    own: dict[tuple[str | None, str], list[Charge]] = {}
-    for each in charges_in(trace_of(events, info.source, end_us)):
-        shown = own.setdefault((each.source_ref, each.group_id), [])
-        if window.holds(each.seen_us):
-            shown.append(each)
-    times = {}
-    for key, charges in own.items():
-        sums = sums_of(charges)
-        times[key] = OwnTimes(
-            rebalancing_ms=_ms(sums.rebalancing_s),
-            paused_ms=_ms(sums.paused_s),
-            stopped_ms=_ms(sums.stopped_s),
-            unowned_ms=_ms(sums.unowned_s),
-            is_bound=any(each.cost.is_bound for each in charges),
+    if group_ids is not None:
+        events = [each for each in events if each.group_id is None or each.group_id in group_ids]
+    return charges_in(trace_of(events, info.source, end_us))
+
+
+def _covered(
+    subjects: Sequence[Subject], window: Window, charges: Sequence[Charge]
+) -> list[Subject]:
+    """Return a group's files with the time in which its stretches are reproduced, and its costs."""
+    for subject in subjects:
+        missed = [each.episode for each in subject.plans if not each.is_reproduced]
+        subject.fidelity.coverage = Coverage(
+            missed=tuple((each.first_ms * 1000, (each.last_ms + 1) * 1000) for each in missed)
         )
-    return replace(known, own_times=times)
+    every = [span for subject in subjects for span in subject.fidelity.coverage.missed]
+    shown = replace(window, without=(*window.without, *every))
+    for subject in subjects:
+        rebalances = [each for plan in subject.plans for each in plan.episode.rebalances]
+        starts_us = [each.first_line.ts_us for each in rebalances]
+        held = [each for each in starts_us if shown.holds(each)]
+        own = Coverage(
+            rebalances=sum(map(window.holds, starts_us)),
+            reproduced=len(held),
+            first_us=min(held, default=None),
+            last_us=max(held, default=None),
+        )
+        subject.fidelity.coverage = subject.fidelity.coverage.plus(own)
+    return [
+        replace(each, shown=shown, own_times=_own_times(charges, each.fidelity, shown))
+        for each in subjects
+    ]
+
+
+def _own_times(
+    charges: Sequence[Charge], fidelity: GroupFidelity, shown: Window
+) -> OwnTimes | None:
+    """Return what the rebalances of a group's file cost in time; None where that is not known."""
+    key = fidelity.source_ref, fidelity.group_id
+    own = [each for each in charges if (each.source_ref, each.group_id) == key]
+    if not own:
+        return None
+    own = [each for each in own if shown.holds(each.seen_us)]
+    sums = sums_of(own)
+    return OwnTimes(
+        rebalancing_ms=_ms(sums.rebalancing_s),
+        paused_ms=_ms(sums.paused_s),
+        stopped_ms=_ms(sums.stopped_s),
+        unowned_ms=_ms(sums.unowned_s),
+        is_bound=any(each.cost.is_bound for each in own),
+    )
 
 
 def _ms(seconds: float | None) -> int | None:
@@ -180,7 +230,10 @@ def conditions_of(grid: Sequence[Settings]) -> list[str]:
 
 
 def _replayable(
-    events: Iterable[TraceEvent], info: RunInfo, report: ReplayReport
+    events: Iterable[TraceEvent],
+    info: RunInfo,
+    report: ReplayReport,
+    group_ids: Collection[str] | None,
 ) -> Iterator[TraceEvent]:
     """Yield the events of coordinators that have times; those of other sources are counted."""
     for event in events:
@@ -188,7 +241,7 @@ def _replayable(
         if source not in UNTIMED_SOURCES | CLIENT_SOURCES:
             if event.event in _TOLD or source is Source.BROKER_LOG:
                 yield event
-        else:
+        elif group_ids is None or event.group_id is None or event.group_id in group_ids:
             count = report.other_sources.get(source.value, 0)
             report.other_sources[source.value] = count + 1
 
@@ -240,8 +293,6 @@ def _replay_group(
             plans=plans,
             profile=choice.profile,
             work=known.work_of(fidelity.group_id),
-            own_times=known.own_times.get((source_ref, fidelity.group_id)),
-            shown=window,
         )
         yield subject, told
 
@@ -275,7 +326,9 @@ def _share_initial_delay(plans: list[GroupPlan]) -> None:
 def _judge(
     plan: GroupPlan, events: list[TraceEvent], fidelity: GroupFidelity, window: Window
 ) -> None:
-    for kind, tally in compare(plan.episode, events, window).items():
+    tallies = compare(plan.episode, events, window)
+    plan.is_reproduced = all(each.is_whole for each in tallies.values())
+    for kind, tally in tallies.items():
         fidelity.tallies.setdefault(kind, Tally()).add(tally)
     if plan.episode.resumed:
         fidelity.assumed.append(f"begins anew, because {plan.episode.resumed}")

@@ -166,6 +166,7 @@ class GroupPlan:
         assumed_initial_delay_ms: Initial delay of a group that was Empty; None without one.
         heartbeat_interval_ms: Heartbeat interval of the members; None where no line tells.
         rejoins_ms: When each member sent a JoinGroup, by its id; empty where no line tells.
+        is_reproduced: Whether the core reproduces all rows of it that the source determines.
         parts_ms: When members first act otherwise than the source tells; None for never.
         session_timeout_ms: Largest session timeout that a line tells; None where none does.
     """
@@ -188,6 +189,7 @@ class GroupPlan:
     session_timeout_ms: int | None = None
     rejoins_ms: Mapping[str, Sequence[int]] = field(default_factory=dict)
     parts_ms: int | None = None
+    is_reproduced: bool = True
 
     @property
     def group_max_size(self) -> int:

@@ -27,7 +27,7 @@ from coordinator_sim.kafka.profiles import (
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.messages.records import LogBatch
 from coordinator_sim.replay.compare import compare_answers, compare_pairs
-from coordinator_sim.replay.logs import replay_log, with_own_times
+from coordinator_sim.replay.logs import charges_of, replay_log
 from coordinator_sim.replay.names import split_member_id
 from coordinator_sim.replay.plan import NEVER_MS
 from coordinator_sim.replay.players import NamedIds
@@ -362,10 +362,19 @@ def replay_recording(
         )
     if window != ALWAYS:
         report.leave_out_silent()
+    changed = replay_log(
+        as_logged(events, profile),
+        info,
+        grid,
+        known=known_groups(events, given),
+        charges=charges_of(events, info) if grid else (),
+        window=window,
+    )
+    covered = {each.group_id: each.coverage for each in changed.report.groups}
+    for each in report.groups:
+        each.coverage = covered.get(each.group_id, each.coverage)
     if not grid:
         return ReplayResult(report, best.driver.events)
-    known = with_own_times(known_groups(events, given), events, info, window)
-    changed = replay_log(as_logged(events, profile), info, grid, known=known, window=window)
     report.what_if = changed.report.what_if
     report.certain = changed.report.certain
     report.conditions = changed.report.conditions

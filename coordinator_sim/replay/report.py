@@ -1,11 +1,13 @@
 """Result of a replay: how much of a trace the core reproduced, and with which assumptions."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct, field
 
 from coordinator_sim.replay.sharing import SharingCosts
 from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.trace.window import clock
 
 KINDS: Final = ("rebalances", "generations", "members", "outcomes", "transitions", "leaders")
 """Kinds of rows compared for every trace, in the order of the table."""
@@ -28,6 +30,11 @@ class Tally(Struct, kw_only=True):
     assumed: int = 0
     first_difference: str = ""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows that the source determines were reproduced."""
+        return self.reproduced == self.in_source
+
     def add(self, other: "Tally") -> None:
         """Add another tally's rows."""
         self.in_source += other.in_source
@@ -44,6 +51,63 @@ class Tally(Struct, kw_only=True):
             self.first_difference = difference
 
 
+class Coverage(Struct, frozen=True, kw_only=True):
+    """The rebalances of a group that replay reproduces, stretch by stretch.
+
+    A stretch is an `Episode`: at its beginning the group is known anew, so that one which is not
+    reproduced takes nothing from the next. Only stretches that are reproduced whole count.
+
+    Args:
+        rebalances: Rebalances of the source.
+        reproduced: Those in stretches of which all rows that the source determines are reproduced.
+        first_us: First line of the first of these; None without any.
+        last_us: First line of the last.
+        missed: Stretches that are not reproduced, each from its first line to just after its last,
+            microseconds.
+    """
+
+    rebalances: int = 0
+    reproduced: int = 0
+    first_us: int | None = None
+    last_us: int | None = None
+    missed: tuple[tuple[int, int], ...] = ()
+
+    def plus(self, other: "Coverage") -> "Coverage":
+        """Return this one with another stretch's, or another file's."""
+        times = (self.first_us, self.last_us, other.first_us, other.last_us)
+        told = [each for each in times if each is not None]
+        return Coverage(
+            rebalances=self.rebalances + other.rebalances,
+            reproduced=self.reproduced + other.reproduced,
+            first_us=min(told, default=None),
+            last_us=max(told, default=None),
+            missed=(*self.missed, *other.missed),
+        )
+
+    @property
+    def words(self) -> str:
+        """In how many rebalances a saving holds, when these were, and what is not counted."""
+        left = self.rebalances - self.reproduced
+        count = f"{self.reproduced} of {self.rebalances}" if left else f"all {self.rebalances}"
+        text = "in 1 rebalance" if self.rebalances == 1 else f"in {count} rebalances"
+        if self.first_us is not None and self.last_us is not None:
+            first, last = clock(self.first_us // 1000), clock(self.last_us // 1000)
+            # A date that both have is told once.
+            short = last[11:] if len(first) == len(last) and first[:11] == last[:11] else last
+            text += f", {first}" if first == last else f", {first} to {short}"
+        if left:
+            text += f"; {left} {'is' if left == 1 else 'are'} not reproduced and not counted"
+        return text
+
+
+def sum_of(coverages: Iterable[Coverage]) -> Coverage:
+    """Return the coverage of several files together."""
+    total = Coverage()
+    for each in coverages:
+        total = total.plus(each)
+    return total
+
+
 class GroupFidelity(Struct, kw_only=True):
     """Result for one group of one file.
 
@@ -53,6 +117,7 @@ class GroupFidelity(Struct, kw_only=True):
         version_range: Broker versions that fit the wording; None when none is told.
         is_nearest: Whether the profile is outside that range, and only the nearest available.
         tallies: Tallies by kind.
+        coverage: Rebalances that savings are computed of.
         assumed: Choices that replay had to make, one sentence each.
         printed: Settings that clients printed at their start, and that replay goes by.
         unexplained: Lines that no choice of members explains, one sentence each.
@@ -64,6 +129,7 @@ class GroupFidelity(Struct, kw_only=True):
     version_range: str | None = None
     is_nearest: bool = False
     tallies: dict[str, Tally] = field(default_factory=dict)
+    coverage: Coverage = Coverage()
     assumed: list[str] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     unexplained: list[str] = field(default_factory=list)
@@ -76,7 +142,7 @@ class GroupFidelity(Struct, kw_only=True):
     @property
     def is_reproduced(self) -> bool:
         """Whether all rows that the source determines were reproduced."""
-        return all(tally.reproduced == tally.in_source for tally in self.tallies.values())
+        return all(tally.is_whole for tally in self.tallies.values())
 
     @property
     def reproduced_share(self) -> float:
@@ -142,13 +208,14 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     Args:
         settings: The settings, by their Kafka names.
         as_is: Run under the assumptions, with the trace's own times of rebalancing, pauses,
-            standstill and times without an owner. None when the plain replay does not reproduce
-            the source of the group: nothing is saved then.
+            standstill and times without an owner. None when the plain replay reproduces no
+            stretch of the group: nothing is computed then.
         with_settings: Run with the settings, with these times as much longer or shorter than the
             trace's own as the replay's are; None when there is none.
         not_computed: Why there is none; empty otherwise.
         notes: What is special about this group under these settings, one sentence each.
         paired_by_time: Restarts whose two processes are taken for one by time alone.
+        coverage: Rebalances that both runs are of.
     """
 
     source_ref: str | None
@@ -159,6 +226,7 @@ class WhatIf(Struct, frozen=True, kw_only=True):
     not_computed: str = ""
     notes: tuple[str, ...] = ()
     paired_by_time: int = 0
+    coverage: Coverage = Coverage()
 
     @property
     def differs(self) -> bool:

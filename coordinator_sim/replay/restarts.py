@@ -5,8 +5,9 @@ the client id in its member id; where every process has its own, or a new one ea
 pairs them.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from itertools import accumulate, pairwise
 from typing import Final
 
 from msgspec import Struct
@@ -85,3 +86,32 @@ def restarts_in(passages: Iterable[Passage], within_ms: Callable[[Passage], int]
         if queue:
             restarts.append(Restart(queue.popleft(), passage, key != NOBODY))
     return restarts
+
+
+def outlived_in(passages: Iterable[Passage], within_ms: int) -> set[int]:
+    """Return the processes that came while those ran that they replaced, and these.
+
+    Passages no more than `within_ms` apart are one turn of events. Where in such a turn as many
+    come as go, and at no instant more had gone than had come, nobody waited for a process to stop:
+    a deploy that starts a new process first. Who comes and goes in one turn is left out.
+
+    Args:
+        passages: Who comes and goes; the index is the same for both passages of a process.
+        within_ms: Longest time away of a process that keeps its place.
+    """
+    ordered = sorted(passages, key=lambda each: (each.at_ms, each.comes, each.index))
+    outlived: set[int] = set()
+    turn: list[Passage] = []
+    for passage, following in pairwise([*ordered, None]):
+        if passage is None:
+            continue
+        turn.append(passage)
+        if following is not None and following.at_ms - passage.at_ms <= within_ms:
+            continue
+        counts = Counter(each.index for each in turn)
+        steps = [1 if each.comes else -1 for each in turn if counts[each.index] == 1]
+        extra = list(accumulate(steps))
+        if extra and extra[-1] == 0 and min(extra) == 0:
+            outlived.update(each.index for each in turn)
+        turn = []
+    return outlived

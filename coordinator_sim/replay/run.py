@@ -5,7 +5,7 @@ from typing import Final
 
 from coordinator_sim.errors import DataError
 from coordinator_sim.replay.causes import group_named
-from coordinator_sim.replay.logs import UNTIMED_SOURCES, replay_log, with_own_times
+from coordinator_sim.replay.logs import UNTIMED_SOURCES, charges_of, replay_log
 from coordinator_sim.replay.recordings import is_recording, replay_recording
 from coordinator_sim.replay.report import ReplayResult
 from coordinator_sim.replay.settings import Settings
@@ -46,15 +46,20 @@ def replay_run(
     if group_id is not None:
         groups = dict.fromkeys(each.group_id for each in events if each.group_id is not None)
         group_named(group_id, groups)
-        events = [each for each in events if each.group_id in {None, group_id}]
+    group_ids = None if group_id is None else [group_id]
     if is_recording(run.info):
+        events = [each for each in events if group_ids is None or each.group_id in {None, group_id}]
         result = replay_recording(events, run.info, grid, given=given, window=window)
     else:
-        known = known_groups(events, given)
-        if grid:
-            known = with_own_times(known, events, run.info, window)
         result = replay_log(
-            events, run.info, grid, known=known, window=window, on_progress=on_progress
+            events,
+            run.info,
+            grid,
+            group_ids=group_ids,
+            known=known_groups(events, given),
+            charges=charges_of(events, run.info, group_ids) if grid else (),
+            window=window,
+            on_progress=on_progress,
         )
     report = result.report
     if not report.groups and report.epoch_groups:

@@ -1,6 +1,6 @@
 """What the changes of findings would save, computed by replays of their groups."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -20,10 +20,10 @@ from coordinator_sim.replay.findings import (
     with_savings,
     worst_first,
 )
-from coordinator_sim.replay.logs import Trial, replay_log, with_own_times
+from coordinator_sim.replay.logs import Trial, charges_of, replay_log
 from coordinator_sim.replay.process_findings import with_process_findings
 from coordinator_sim.replay.recordings import as_logged, is_recording
-from coordinator_sim.replay.report import WhatIf
+from coordinator_sim.replay.report import Coverage, WhatIf, sum_of
 from coordinator_sim.replay.settings import Settings, parse_grid
 from coordinator_sim.replay.work import Partitions, known_groups
 from coordinator_sim.replay.work_findings import work_findings
@@ -53,16 +53,38 @@ class Saved(Struct, frozen=True, kw_only=True):
 
 
 class Weighed(Struct, frozen=True, kw_only=True):
-    """A finding with its saving and the present settings.
+    """A finding, what its setting saves, and the present settings.
 
     Args:
-        not_computed: Why its saving is not computed; empty if it is, or if nothing is saved.
+        finding: The finding; `saves_s` is of the rebalances of `coverage`.
+        not_computed: Why there is no saving; empty if computed, or if no replay can try a change.
+        of_s: What the finding cost in the rebalances of `coverage`, in its unit.
+        coverage: The rebalances of its group that the saving is computed of.
         printed: What clients printed of the settings that its change names.
     """
 
     finding: Finding
     not_computed: str = ""
+    of_s: float = 0.0
+    coverage: Coverage = Coverage()
     printed: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What the setting saves, and in which rebalances; or why that is not computed."""
+        finding, saves_s = self.finding, self.finding.saves_s
+        if finding.setting is None:
+            return "not computed, no replay can try the change"
+        if saves_s is None:
+            return f"not computed, {self.not_computed}"
+        more = finding.more_rebalances or 0
+        other = f"; {more} rebalance{'s' if more > 1 else ''} more than before" if more > 0 else ""
+        saved = "nothing when"
+        if saves_s > 0:
+            saved = f"{saves_s:.3f} of {self.of_s:.3f} {finding.cost_unit},"
+        elif saves_s < 0:
+            saved = f"nothing, {-saves_s:.3f} {finding.cost_unit} more,"
+        return f"{saved} replayed with {finding.setting} {self.coverage.words}{other}"
 
 
 def findings_in(
@@ -117,18 +139,24 @@ def weigh(
             if settings not in tried:
                 tried.append(settings)
     own = [event for event in events if event.group_id is None or event.group_id in wanted]
-    result = replay_log(
-        logged(own, info),
+    charges = charges_of(own, info)
+    report = replay_log(
+        logged(events, info),
         info,
         by_group={group_id: Trial(grid=grid) for group_id, grid in wanted.items()},
-        known=with_own_times(known_groups(own, given), own, info, window),
+        group_ids=wanted,
+        known=known_groups(own, given),
+        charges=charges,
         window=window,
         on_progress=on_progress,
-    )
+    ).report
+    costs: dict[str, list[RebalanceCost]] = {}
+    for each in charges:
+        costs.setdefault(each.group_id, []).append(each.cost)
     printed = printed_settings(events)
     return [
         replace(
-            _weighed(finding, result.report.what_if),
+            _weighed(finding, report.what_if, costs, window),
             printed=printed.get(finding.group_id, NOTHING_PRINTED).named_in(finding.change),
         )
         for finding in findings
@@ -168,11 +196,12 @@ def weigh_deploys(
         windows[group_id].append((from_ms, until_ms))
     wanted = [event for event in events if event.group_id is None or event.group_id in windows]
     result = replay_log(
-        logged(wanted, info),
+        logged(events, info),
         info,
         by_group={
             group_id: Trial(grid=[settings], windows=own) for group_id, own in windows.items()
         },
+        group_ids=windows,
         known=known_groups(wanted, given),
     )
     places = dict.fromkeys(windows, 0)
@@ -180,7 +209,13 @@ def weigh_deploys(
     for deploy in deploys:
         group_id = deploy.group_id or ""
         entries = [each for each in result.report.what_if if each.group_id == group_id]
-        saved.append(_saved(entries, places[group_id], deploy.sums.rebalancing_s or 0.0))
+        place = places[group_id]
+        from_ms, until_ms = windows[group_id][place]
+        missed = sum_of(each.coverage for each in entries).missed
+        if any(first < until_ms * 1000 and from_ms * 1000 < last for first, last in missed):
+            saved.append(Saved(not_computed="replay does not reproduce the deploy's rebalances"))
+        else:
+            saved.append(_saved(entries, place, deploy.sums.rebalancing_s or 0.0))
         places[group_id] += 1
     return saved
 
@@ -195,6 +230,7 @@ def _window(deploy_no: int | None, charges: Sequence[Charge]) -> tuple[int, int]
 
 def _saved(entries: Sequence[WhatIf], place: int, cost_s: float) -> Saved:
     """Return what the entries of a group save in the window at `place`, which cost `cost_s`."""
+    entries = [each for each in entries if each.as_is is not None or not each.coverage.missed]
     pairs = [
         (each.as_is.within_ms[place], each.with_settings.within_ms[place])
         for each in entries
@@ -211,7 +247,7 @@ def _saved(entries: Sequence[WhatIf], place: int, cost_s: float) -> Saved:
     )
 
 
-def logged(events: list[TraceEvent], info: RunInfo) -> list[TraceEvent]:
+def logged(events: Sequence[TraceEvent], info: RunInfo) -> Sequence[TraceEvent]:
     """Return the events of coordinators, as a log has them."""
     if not is_recording(info):
         return events
@@ -219,7 +255,12 @@ def logged(events: list[TraceEvent], info: RunInfo) -> list[TraceEvent]:
     return list(as_logged(events, profile_named(info.profile) if is_known else DEFAULT_PROFILE))
 
 
-def _weighed(finding: Finding, entries: Sequence[WhatIf]) -> Weighed:
+def _weighed(
+    finding: Finding,
+    entries: Sequence[WhatIf],
+    costs: Mapping[str, Sequence[RebalanceCost]],
+    window: Window,
+) -> Weighed:
     """Return a finding with the sum of what its setting saves in every file of its group."""
     if finding.setting is None:
         return Weighed(finding=finding)
@@ -229,10 +270,24 @@ def _weighed(finding: Finding, entries: Sequence[WhatIf]) -> Weighed:
         for entry in entries
         if entry.group_id == finding.group_id and str(entry.settings.get(name)) == value
     ]
-    weighed = with_savings(finding, own) if own else finding
-    if weighed.saves_s is not None:
-        return Weighed(finding=weighed)
+    coverage = sum_of(entry.coverage for entry in own)
+    part = finding
+    if coverage.missed:
+        shown = replace(window, without=(*window.without, *coverage.missed))
+        found = findings_of(finding.group_id, costs[finding.group_id], shown)
+        same = [each for each in found if each.kind == finding.kind]
+        part = same[0] if same else replace(finding, cost_s=0.0)
+    saved = with_savings(part, own)
+    if saved.saves_s is not None:
+        told = replace(
+            finding,
+            saves_s=saved.saves_s,
+            more_rebalances=saved.more_rebalances,
+            basis=saved.basis,
+        )
+        return Weighed(finding=told, of_s=part.cost_s, coverage=coverage)
     why = next((entry.not_computed for entry in own if entry.not_computed), "")
     if own and not why:
         why = "the group's assignor is not one that replay can play"
-    return Weighed(finding=finding, not_computed=why or "no rebalance of the group is numbered")
+    why = why or "no rebalance of the group is numbered"
+    return Weighed(finding=finding, not_computed=why, coverage=coverage)

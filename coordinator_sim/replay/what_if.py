@@ -25,7 +25,14 @@ from coordinator_sim.replay.consumer_protocol.run import ASSUMED, Asked, play
 from coordinator_sim.replay.driver import Driver
 from coordinator_sim.replay.plan import Actor, Ending, GroupPlan, Step, StepKind
 from coordinator_sim.replay.report import GroupFidelity, RunFigures, WhatIf
-from coordinator_sim.replay.restarts import NOBODY, Passage, Restart, client_of, restarts_in
+from coordinator_sim.replay.restarts import (
+    NOBODY,
+    Passage,
+    Restart,
+    client_of,
+    outlived_in,
+    restarts_in,
+)
 from coordinator_sim.replay.settings import (
     CONNECT_PROTOCOL,
     DYNAMIC,
@@ -51,11 +58,13 @@ class StablePlan(Struct, frozen=True):
     Args:
         restarts: Restarts that were recognised, in order of return.
         leavers: Members that would have left and now go silent.
+        outlived: Members that still ran when those joined that replaced them: no place is kept.
     """
 
     plan: GroupPlan
     restarts: list[Restart]
     leavers: int
+    outlived: int
 
 
 def has_static_members(plan: GroupPlan) -> bool:
@@ -72,7 +81,10 @@ def with_stable_ids(plan: GroupPlan, session_timeout_ms: int) -> StablePlan:
             lost its membership.
     """
     actors = [changed(actor) for actor in plan.actors]
-    restarts = restarts_in(_passages(actors), lambda _: session_timeout_ms - 1)
+    passages = _passages(actors)
+    outlived = outlived_in(passages, session_timeout_ms - 1)
+    kept = [each for each in passages if each.index not in outlived]
+    restarts = restarts_in(kept, lambda _: session_timeout_ms - 1)
     followers = {restart.came.index: restart.gone.index for restart in restarts}
     _give_instances(actors, followers)
     returned = set(followers.values())
@@ -93,7 +105,8 @@ def with_stable_ids(plan: GroupPlan, session_timeout_ms: int) -> StablePlan:
         steps=_static_steps(plan, dynamic, followers),
         parts_ms=min(turns, default=None),
     )
-    return StablePlan(static, restarts, len(leavers))
+    ended = sum(not each.comes and each.index in outlived for each in passages)
+    return StablePlan(static, restarts, len(leavers), ended)
 
 
 def _passages(actors: list[Actor]) -> list[Passage]:
@@ -205,16 +218,17 @@ class _Unfit(CoordinatorSimError):
 def what_if(subject: Subject, grid: list[Settings]) -> tuple[list[WhatIf], list[TraceEvent]]:
     """Return the effect of every combination of settings on one group, and the last run's events.
 
-    The group is replayed once as it is, by members that react, and once for each combination. A
-    group whose plain replay does not reproduce its source has no figures, and neither has one of
-    whose rebalances no beginning is told.
+    The stretches of the group that replay reproduces are replayed once as they are, by members
+    that react, and once for each combination. A group without such a stretch has no figures, and
+    neither has one of whose rebalances no beginning is told.
     """
     fidelity = subject.fidelity
-    if not fidelity.is_reproduced:
+    told = [plan for plan in subject.plans if plan.is_reproduced]
+    if not told:
         share = 100 * fidelity.reproduced_share
-        why = f"replay reproduces {share:.1f} % of what the source determines, not all of it"
+        why = f"replay reproduces {share:.1f} % of what the source determines, and no stretch whole"
         return [_entry(subject, settings, not_computed=why) for settings in grid], []
-    if not any(each.start for plan in subject.plans for each in plan.episode.rebalances):
+    if not any(each.start for plan in told for each in plan.episode.rebalances):
         return [_entry(subject, settings, not_computed=_NO_BEGINNINGS) for settings in grid], []
     until_ms = _horizons(subject, grid)
     as_is = _run(subject, UNKNOWN, until_ms).figures
@@ -271,6 +285,7 @@ def _entry(
         not_computed=not_computed,
         notes=() if run is None else run.notes,
         paired_by_time=0 if run is None else run.paired_by_time,
+        coverage=subject.fidelity.coverage,
     )
 
 
@@ -385,16 +400,19 @@ def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
     profile = _profile(subject, settings)
     parts: list[RunFigures] = []
     events: list[TraceEvent] = []
-    restarts = by_time = 0
+    restarts = by_time = outlived = 0
     dropped: set[object] = set()
     special: dict[str, None] = {}
     for plan, horizon_ms in zip(subject.plans, until_ms, strict=True):
+        if not plan.is_reproduced:
+            continue
         own = plan
         if settings.makes_static:
             stable = with_stable_ids(plan, session_timeout_of(plan, settings))
             own = stable.plan
             restarts += len(stable.restarts)
             by_time += sum(not each.is_by_name for each in stable.restarts)
+            outlived += stable.outlived
         if settings.is_consumer_protocol and subject.work is not None:
             asked = Asked(
                 work=subject.work,
@@ -414,7 +432,10 @@ def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
         sharing = _sharing(subject, settings, driver, horizon_ms, dropped, is_new=not plan.loaded)
         parts.append(figures(told, driver.course, sharing, subject.windows, subject.shown))
         events.extend(told)
-    notes = _static_notes(subject, settings, restarts, by_time) if settings.makes_static else ()
+    notes: list[str] = []
+    if settings.makes_static:
+        timeout_ms = session_timeout_of(subject.plans[0], settings)
+        notes = _static_notes(timeout_ms, restarts, by_time, outlived)
     summed = _sum(parts)
     if summed.sharing is not None:
         summed = replace(
@@ -425,10 +446,7 @@ def _run(subject: Subject, settings: Settings, until_ms: list[int]) -> _Run:
     return _Run(summed, events, (*notes, *special), by_time)
 
 
-def _static_notes(
-    subject: Subject, settings: Settings, restarts: int, by_time: int
-) -> tuple[str, ...]:
-    timeout_ms = session_timeout_of(subject.plans[0], settings)
+def _static_notes(timeout_ms: int, restarts: int, by_time: int, outlived: int) -> list[str]:
     kept = (
         f"{restarts} restarts are shorter than session.timeout.ms={timeout_ms}, so that their "
         "members keep their places"
@@ -439,7 +457,12 @@ def _static_notes(
             f"{by_time} of these are paired by time alone, because their client.id changed or is "
             "not told"
         )
-    return tuple(notes)
+    if outlived:
+        notes.append(
+            f"{outlived} processes still ran when those joined that replaced them; their "
+            "instance ids were in use, so that nobody takes their places"
+        )
+    return notes
 
 
 def _sharing(

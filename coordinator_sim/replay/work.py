@@ -182,7 +182,6 @@ class KnownGroups(Struct, frozen=True):
         heartbeats_ms: Heartbeat interval of the members, by group, from the trace's heartbeats.
         rejoins_ms: By group and member id, the times of its JoinGroups, ascending.
         printed: Settings that clients printed, by group; those of brokers without a group.
-        own_times: By file and group, the times that its rebalances cost.
     """
 
     works: dict[str, GroupWork] = {}
@@ -190,7 +189,6 @@ class KnownGroups(Struct, frozen=True):
     heartbeats_ms: dict[str, int] = {}
     rejoins_ms: dict[str, dict[str, list[int]]] = {}
     printed: dict[str | None, PrintedSettings] = {}
-    own_times: dict[tuple[str | None, str], OwnTimes] = {}
 
     def work_of(self, group_id: str) -> GroupWork | None:
         """Return the work of a group; None where neither trace nor user tells."""

@@ -18,9 +18,9 @@ from coordinator_sim.messages.embedded.contents import SERVER_PREFIX, is_coopera
 from coordinator_sim.replay.charges import Charge, charges_in, trace_of
 from coordinator_sim.replay.cost_sums import sums_of
 from coordinator_sim.replay.findings import MEMBER_SECONDS, SECONDS_REBALANCING, Finding
-from coordinator_sim.replay.logs import replay_log, with_own_times
+from coordinator_sim.replay.logs import charges_of, replay_log
 from coordinator_sim.replay.recordings import is_recording, replay_recording
-from coordinator_sim.replay.report import WhatIf
+from coordinator_sim.replay.report import Coverage, ReplayReport, WhatIf, sum_of
 from coordinator_sim.replay.savings import findings_in, weigh
 from coordinator_sim.replay.settings import parse_grid
 from coordinator_sim.replay.work import Partitions, known_groups
@@ -54,13 +54,13 @@ def logged(path: Path) -> list[TraceEvent]:
         return list(parse_broker_log(lines, source_ref=path.name, tz=UTC))
 
 
-def replayed(events: list[TraceEvent], info: RunInfo) -> list[WhatIf]:
+def replayed(events: list[TraceEvent], info: RunInfo) -> ReplayReport:
     """The groups of a trace, replayed as they are and with another session timeout."""
     grid = parse_grid(["session.timeout.ms=20000"])
     if is_recording(info):
-        return replay_recording(events, info, grid).report.what_if
-    known = with_own_times(known_groups(events, NO_PARTITIONS), events, info)
-    return replay_log(events, info, grid, known=known).report.what_if
+        return replay_recording(events, info, grid).report
+    known, charges = known_groups(events, NO_PARTITIONS), charges_of(events, info)
+    return replay_log(events, info, grid, known=known, charges=charges).report
 
 
 def check(events: list[TraceEvent], info: RunInfo) -> None:
@@ -68,9 +68,13 @@ def check(events: list[TraceEvent], info: RunInfo) -> None:
     charges: dict[str, list[Charge]] = {}
     for each in charges_in(trace_of(events, info.source)):
         charges.setdefault(each.group_id, []).append(each)
-    for entry in replayed(events, info):
+    told = replayed(events, info)
+    for entry in told.what_if:
         own = [each for each in charges[entry.group_id] if each.source_ref == entry.source_ref]
         check_replay(entry, own)
+    fidelity: dict[str, list[Coverage]] = {}
+    for group in told.groups:
+        fidelity.setdefault(group.group_id, []).append(group.coverage)
     found = findings_in(events, info.source)
     for finding in found:
         if finding.cost_unit in TIMES:
@@ -78,6 +82,8 @@ def check(events: list[TraceEvent], info: RunInfo) -> None:
     for weighed in weigh(found, events, info, NO_PARTITIONS):
         assert weighed.finding.saves_s is None or weighed.finding.saves_s <= weighed.finding.cost_s
         assert (weighed.finding.saves_s is None) == (weighed.finding.more_rebalances is None)
+        if weighed.coverage.rebalances:
+            assert weighed.coverage == sum_of(fidelity[weighed.finding.group_id])
 
 
 def check_replay(entry: WhatIf, charges: Sequence[Charge]) -> None:
@@ -140,10 +146,9 @@ def test_a_group_by_itself_has_the_figures_that_it_has_among_others() -> None:
     later = replace(held[-1], event=Event.HEARTBEAT, group_id="other", ts_us=99_000_000)
     facts = {"format": "jsonl", "digest": "", "counts": {}, "last_ts_us": later.ts_us}
     info = RunManifest(**structs.asdict(INFO), **facts)
-    alone = with_own_times(known_groups(held, NO_PARTITIONS), held, info)
-    whole = with_own_times(known_groups(held, NO_PARTITIONS), [*held, later], INFO)
-    assert alone.own_times == whole.own_times
-    assert alone.own_times != with_own_times(alone, held, INFO).own_times
+    alone = charges_of(held, info)
+    assert alone == charges_of([*held, later], INFO)
+    assert alone != charges_of(held, INFO)
 
 
 @pytest.mark.property

@@ -20,7 +20,7 @@ from coordinator_sim.replay.causes import GroupStory, explain_group
 from coordinator_sim.replay.charges import charges_in, trace_of
 from coordinator_sim.replay.cost_sums import sums_of
 from coordinator_sim.replay.findings import Finding
-from coordinator_sim.replay.logs import replay_log, with_own_times
+from coordinator_sim.replay.logs import charges_of, replay_log
 from coordinator_sim.replay.recordings import is_recording, replay_recording
 from coordinator_sim.replay.report import ReplayReport, RunFigures
 from coordinator_sim.replay.savings import findings_in
@@ -130,8 +130,8 @@ def replayed(events: list[TraceEvent], info: RunInfo, window: Window) -> ReplayR
     grid = parse_grid(["session.timeout.ms=20000"])
     if is_recording(info):
         return replay_recording(events, info, grid, window=window).report
-    known = with_own_times(known_groups(events, Partitions({})), events, info, window)
-    return replay_log(events, info, grid, known=known, window=window).report
+    known, charges = known_groups(events, Partitions({})), charges_of(events, info)
+    return replay_log(events, info, grid, known=known, charges=charges, window=window).report
 
 
 def check_replays(whole: ReplayReport, parts: Sequence[ReplayReport]) -> None:

@@ -389,7 +389,7 @@ def test_command_prints_the_columns_of_the_table_as_json(trace: Path) -> None:
         *("trace_id", "cluster_id", "group_id", "rank", "kind", "rebalances", "cost_s"),
         *("cost_unit", "what", "change", "setting", "saves_s", "basis", "confidence"),
         *("source_refs", "not_computed", "assumes", "more_rebalances", "first_us", "last_us"),
-        "printed",
+        *("of_s", "coverage", "printed"),
     }
 
 

@@ -207,7 +207,7 @@ def test_group_that_does_not_replay_faithfully_gives_no_savings() -> None:
     assert (entry.as_is, entry.with_settings, events) == (None, None, [])
     assert entry.saves_ms is None
     assert entry.not_computed == (
-        "replay reproduces 87.5 % of what the source determines, not all of it"
+        "replay reproduces 87.5 % of what the source determines, and no stretch whole"
     )
 
 
