@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -99,6 +100,10 @@ def build_report(
             page = replace(page, shown=_times_of(shown))
         tables = derive_tables(read_traces(spark, runs), store, windows)
         rows = page_rows(spark, tables, page, [run.info.trace_id for run in runs])
+        tell("computing savings")
+        windows_of = {run.info.trace_id: shown.get(run, ALWAYS) for run in runs}
+        weighed = _weighed(rows.findings, runs, windows_of, page.limits.weighed_events)
+        rows = changed(rows, findings=weighed)
         file = folder / PAGE_NAME
         file.write_text(render_page(rows), encoding="utf-8")
     return ReportSummary(
@@ -157,6 +162,41 @@ def _damage_named() -> Iterator[None]:
         if found is None:
             raise
         raise DataError(f"{unquote(found[1])} cannot be read: it is damaged") from error
+
+
+def _weighed(
+    findings: Sequence[Mapping[str, Any]],
+    runs: Sequence[RunDirectory],
+    windows: Mapping[str, Window],
+    most_events: int,
+) -> list[dict[str, Any]]:
+    """Return rows of findings with `saving`: what `coordinator-sim findings` says that it saves.
+
+    `saving` is None where that is not computed: traces in object stores, and those that together
+    have more than `most_events` events, count from the costliest finding on.
+    """
+    from coordinator_sim.replay.findings import Finding
+    from coordinator_sim.replay.savings import weigh
+    from coordinator_sim.replay.work import Partitions
+
+    rows = [{**row, "saving": None} for row in findings]
+    by_trace = {run.info.trace_id: run for run in runs if not is_uri(str(run.path))}
+    left = most_events
+    for trace_id in dict.fromkeys(row["trace_id"] for row in rows if row["setting"]):
+        run = by_trace.get(trace_id)
+        if run is None or run.info.counts.get("events", 0) > left:
+            continue
+        left -= run.info.counts.get("events", 0)
+        own = [row for row in rows if row["trace_id"] == trace_id]
+        told = [Finding(**{name: row[name] for name in Finding.__struct_fields__}) for row in own]
+        events = list(run.events())
+        for row, each in zip(
+            own,
+            weigh(told, events, run.info, Partitions({}), window=windows[trace_id]),
+            strict=True,
+        ):
+            row.update(saving=each.words, saves_s=each.finding.saves_s, basis=each.finding.basis)
+    return rows
 
 
 def _times_of(shown: Mapping[RunDirectory, Window]) -> tuple[str, ...]:

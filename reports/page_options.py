@@ -17,6 +17,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
         listed: Rows of the table of rebalances.
         windows: Fault windows, drawn and listed; the first ones of each run.
         findings: Findings that are shown.
+        weighed_events: Events of the traces whose findings have their savings computed.
         mapped_groups: Rows of the map of densities, which is drawn of more than `drawn_groups`.
         days: Days with costs; the costliest.
         deploys: Deploys with costs; the costliest.
@@ -34,6 +35,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     listed: int = 200
     windows: int = 100
     findings: int = 50
+    weighed_events: int = 100_000
     mapped_groups: int = 60
     days: int = 31
     deploys: int = 30

@@ -155,7 +155,7 @@ def finding_rows(
     """Return the findings as the page shows them, in the order given.
 
     Args:
-        findings: Rows of the table `findings`.
+        findings: Rows of the table `findings`, with `saving` in words.
         labels: Labels of the runs by trace id.
         anchors: Anchor of each group's section, by its key.
         words: Options of commands that choose the time that the page is of.
@@ -163,8 +163,8 @@ def finding_rows(
     Returns:
         Rows with `title` (the kind in words), `what`, `change`, `assumes`, `group_id`, `run_name`,
         `anchor` of the group's section (empty for none), `rebalances`, `times` (first and last
-        occurrence; empty where it is not told), `cost`, `saves` (null where
-        it is not computed), `command` (the one that computes it; null where there is none),
+        occurrence; empty where it is not told), `cost`, `saves` (a sentence; null where the page
+        does not compute it), `is_computed`, `command` (it shows more; null where there is none),
         `why_not`, `basis`, `confidence` and `lines`.
     """
     return [
@@ -182,7 +182,8 @@ def finding_rows(
             "times": _times(row, labels[row["trace_id"]]),
             "cost": f"{format_seconds(row['cost_s'])} {row['cost_unit']}",
             "cost_s": row["cost_s"],
-            "saves": _saves(row),
+            "saves": row["saving"],
+            "is_computed": row["saves_s"] is not None,
             "command": _command(row, labels[row["trace_id"]], words),
             "why_not": _NO_SETTING,
             "basis": row["basis"],
@@ -225,17 +226,9 @@ def finding_groups(
     return [(name, list(own)) for name, own in groupby(told, key=lambda row: row["run_name"])]
 
 
-def _saves(row: Row) -> str | None:
-    if row["saves_s"] is None:
-        return None
-    more = row["more_rebalances"] or 0
-    other = f", with {more} rebalance{'s' if more > 1 else ''} more" if more > 0 else ""
-    return f"{format_seconds(row['saves_s'])} of {format_seconds(row['cost_s'])}{other}"
-
-
 def _command(row: Row, label: RunLabel, words: Sequence[str]) -> str | None:
-    """Return the command that computes what a change would save; null where it is known."""
-    if row["saves_s"] is not None or row["setting"] is None:
+    """Return the command that replays a group with a setting; null where there is none to try."""
+    if row["setting"] is None:
         return None
     parts = ["coordinator-sim", "replay", label.path]
     return shlex.join([*parts, "--group", row["group_id"], *words, "--set", row["setting"]])

@@ -131,7 +131,6 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
         done += len(own)
         episodes = [each for each in episodes_of(group_id, own) if each.generation is not None]
         if any(episode.rebalances for episode in episodes):
-            kind = kind_of_lines(own)
             replayed = list(_replay_group(episodes, versions, known, report, window))
             covered = _covered([subject for subject, _ in replayed], window, charges)
             trial = by_group.get(group_id, _NO_TRIAL)
@@ -139,7 +138,7 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
             if not tried:
                 told.extend(event for _, plain in replayed for event in plain)
             for subject in covered if tried else ():
-                asked = replace(subject, windows=trial.windows, client_kind=kind)
+                asked = replace(subject, windows=trial.windows, client_kind=kind_of_lines(own))
                 entries, changed = what_if(asked, tried)
                 report.what_if.extend(entries)
                 told.extend(changed)
@@ -152,8 +151,7 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
     if grid:
         report.certain.extend(CERTAIN)
         report.conditions.extend(conditions_of(grid))
-    told.sort(key=lambda event: event.ts_us)
-    return ReplayResult(report, told)
+    return ReplayResult(report, sorted(told, key=lambda event: event.ts_us))
 
 
 def charges_of(

@@ -1,8 +1,8 @@
 """Findings: what rebalances cost each group most, and what to change.
 
 `coordinator_sim.replay.findings` finds them, group by group, as for the command `findings`: Spark
-only brings each group's rebalances together. What a change would save needs replays, which a report
-does not make.
+only brings each group's rebalances together. What a change would save needs replays, which `jobs`
+makes for the findings of the page.
 """
 
 from functools import partial

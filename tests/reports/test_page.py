@@ -111,6 +111,7 @@ def finding(rank: int, **columns: Any) -> dict[str, Any]:  # noqa: ANN401 - any 
         "setting": "group.instance.id=stable",
         "assumes": ["a process keeps its group.instance.id"],
         "saves_s": 240.0,
+        "saving": "240.000 of 300.000 seconds rebalancing, replayed with group.instance.id=stable",
         "more_rebalances": 2,
         "basis": "replayed",
         "confidence": 0.9,
@@ -261,15 +262,23 @@ def test_findings_come_first_and_say_what_to_change() -> None:
     """A saving says how it is known; where it is not computed, the command that does it stands."""
     findings = [
         finding(1),
-        finding(2, kind="flapping-member", saves_s=None, setting=None, assumes=[], source_refs=[]),
-        finding(3, kind="eager-stops-everything", saves_s=None, setting="a.b=c d"),
+        finding(
+            2,
+            kind="flapping-member",
+            saves_s=None,
+            saving=None,
+            setting=None,
+            assumes=[],
+            source_refs=[],
+        ),
+        finding(3, kind="eager-stops-everything", saves_s=None, saving=None, setting="a.b=c d"),
     ]
     page = render_page(rows_of(2, findings=findings))
     assert page.index('id="findings"') < page.index('id="headline"') < page.index('id="groups"')
     titles = re.findall(r'<li id="f\d"><h3>(.*?)</h3>', page)
     assert titles == ["dead members waited for", "flapping member", "eager stops everything"]
     text = text_of(page)
-    assert "240.0 of 300.0, with 2 rebalances more replayed" in text
+    assert "replayed with group.instance.id=stable replayed more: coordinator-sim replay" in text
     assert "not computed: no replay can try the change" in text
     assert page.count("<dt>assumes</dt><dd>a process keeps its group.instance.id</dd>") == 2
     group = "--group &#39;group-01 &lt;app&gt;&#39;"
@@ -283,7 +292,7 @@ def test_findings_come_first_and_say_what_to_change() -> None:
 def test_a_part_of_the_time_is_named_above_everything() -> None:
     """Nothing on the page can be taken for the whole trace, and commands take the same part."""
     options = PageOptions(shown=("02:00 UTC to 03:00 UTC",), words=("--last", "1h"))
-    rows = rows_of(2, findings=[finding(1, saves_s=None)])
+    rows = rows_of(2, findings=[finding(1, saves_s=None, saving=None)])
     page = render_page(replace(rows, options=options))
     assert 0 < page.index("began from 02:00 UTC to 03:00 UTC, and what") < page.index("<nav")
     assert "--last 1h --set group.instance.id=stable</code> computes it" in page
@@ -447,7 +456,7 @@ def test_the_number_of_a_reason_leads_to_its_lines() -> None:
 def report_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a log with fifty groups."""
     file = tmp_path_factory.mktemp("page") / "report.html"
-    findings = [finding(1), finding(2, saves_s=None)]
+    findings = [finding(1), finding(2, saves_s=None, saving=None)]
     rows = rows_of(50, findings=findings, costs=COSTS, storms=[storm(1), storm(2)])
     file.write_text(render_page(rows), encoding="utf-8")
     return file

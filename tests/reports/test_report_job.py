@@ -158,6 +158,7 @@ class Reported:
     page: str
     tables: set[str]
     folder: Path
+    traces: Path
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +172,9 @@ def reported(tmp_path_factory: pytest.TempPathFactory, spark: "SparkSession") ->
     assert (result.exit_code, result.stderr) == (0, "")
     assert spark.range(1).count() == 1, "a session that was active before is left running"
     tables = {path.name for path in (out / "tables").iterdir()}
-    return Reported(json.loads(result.stdout), (out / "report.html").read_text(), tables, out)
+    return Reported(
+        json.loads(result.stdout), (out / "report.html").read_text(), tables, out, traces
+    )
 
 
 @pytest.mark.spark
@@ -195,6 +198,20 @@ def test_report_of_a_simulated_run_and_a_broker_log(reported: Reported) -> None:
     markup = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert not re.search(r"https?:", markup)
     assert reported.tables >= {"rebalances", "moves", "groups"}
+
+
+@pytest.mark.spark
+def test_the_page_has_the_savings_that_the_command_prints(reported: Reported) -> None:
+    """The same sentence for each setting; the command that tells more stands behind it."""
+    told: list[str] = []
+    for trace in (*reported.traces.iterdir(),):
+        lines = CliRunner().invoke(app, ["findings", str(trace)], catch_exceptions=False).stdout
+        told += re.findall(r"saves: (.*) when replayed|saves: (.* of .*)", lines)
+    sentences = ["".join(each) for each in told]
+    assert sentences
+    for sentence in sentences:
+        assert f"<dt>saves</dt><dd>{sentence}" in reported.page
+    assert "too large for this page" not in reported.page
 
 
 @pytest.mark.spark
