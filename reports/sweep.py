@@ -123,11 +123,15 @@ def _placed(run: RunFiles, place: HadoopPath) -> Finished:
 PAGE_NAME: Final = "sweep.html"
 TABLES_DIR: Final = "tables"
 TRACES_DIR: Final = "traces"
+_JOB_STOPPED: Final = "coordinator-sim-sweep"
+"""The group of Spark jobs that a sweep may stop; the error of a stopped job names it."""
 _CANDIDATE_COLUMNS: Final = (
     "unit string, number bigint, candidate string, runs bigint, is_best boolean, "
     + ", ".join(f"{name}{end} double" for name in OBJECTIVES for end in ("", "_low", "_high"))
 )
 _TOLD_EVERY_S: Final = 1.0
+DEFAULT_WITHIN_S: Final = 300.0
+"""A sweep that is told no time ends after five minutes."""
 _TRIAL_COLUMNS: Final = (
     "trace_id string, scenario string, choice string, membership string, seed bigint, "
     "processing_ms bigint, settings string"
@@ -167,14 +171,15 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
     left_out: dict[str, str] = {}
 
 
-def run_sweep(
+def run_sweep(  # noqa: PLR0913 - what is run, where and for how long, by keyword
     asked: Asked,
     out: Path | str,
     *,
     unasked: Mapping[str, str],
     master: str = DEFAULT_MASTER,
-    within_s: float = math.inf,
+    within_s: float | None = None,
     progress: Callable[[str], None] | None = None,
+    announce: Callable[[str], None] | None = None,
 ) -> SweepSummary:
     """Simulate every trial as a Spark task, and compare the costs of the choices.
 
@@ -187,13 +192,14 @@ def run_sweep(
             parents.
         unasked: Scenarios of the catalogue that are not in the grid, with the reason.
         master: Spark master URL; its workers must see `out` unless it is a URI.
-        within_s: Simulate no further worlds if they would not be done so soon; one is simulated
-            however long it takes. The comparison comes on top.
+        within_s: Begin no world that would end later; the first one always ends, and the comparison
+            comes on top. None is `DEFAULT_WITHIN_S`, with no exception for the first world.
         progress: Called with the present step.
+        announce: Called with the number of runs, and later with how long they take.
 
     Raises:
         ConfigError: `out` is a file, or a scenario cannot be compared.
-        DataError: a run failed, as one with an assignor that raises.
+        DataError: a run failed, or no world is done in time.
         MissingDependencyError: the `spark` extra or a Java runtime is missing.
     """
     if not is_uri(str(out)):
@@ -204,9 +210,9 @@ def run_sweep(
 
     tell = progress or _silent
     with spark_session(master, small=True) as spark:
-        folder = location(str(out), spark)
-        check_folder(folder, "sweep")
-        grid, finished = simulate_all(spark, every, asked, folder / TRACES_DIR, within_s, tell)
+        check_folder(folder := location(str(out), spark), "sweep")
+        outlook = Outlook(every, folder / TRACES_DIR, within_s, announce or _silent)
+        grid, finished = simulate_all(spark, every, asked, folder / TRACES_DIR, outlook, tell)
         found, rows = _compared(
             spark, grid, finished, folder / TABLES_DIR, tell, asked.objective_lag_ms
         )
@@ -219,10 +225,9 @@ def run_sweep(
             left_out=unasked,
             is_own=bool(asked.written),
         )
-        page = folder / PAGE_NAME
         compared = {name: rows[name] for name in ("choices", "by_scenario")}
         text = render_sweep(scope, candidates=found, answers=rows["objective"], **compared)
-        page.write_text(text, encoding="utf-8")
+        (page := folder / PAGE_NAME).write_text(text, encoding="utf-8")
     return SweepSummary(
         page=str(page),
         tables=str(folder / TABLES_DIR),
@@ -269,12 +274,71 @@ def _compared(
     }
 
 
+class Outlook:
+    """The time that a sweep takes, measured by its first runs and announced once.
+
+    Args:
+        grid: All trials.
+        traces: Folder of all traces; runs that are finished there are kept.
+        within_s: See `run_sweep`.
+        announce: Called with what is found out, one line each.
+    """
+
+    def __init__(
+        self,
+        grid: Sequence[Trial],
+        traces: Path,
+        within_s: float | None,
+        announce: Callable[[str], None],
+    ) -> None:
+        self.ends_s = DEFAULT_WITHIN_S if within_s is None else within_s
+        self.is_strict = within_s is None
+        self._finished = {each.label for each in grid if is_finished(traces / each.label, each)}
+        self._fresh = len(grid) - len(self._finished)
+        self._announce = announce
+        self._has_announced = False
+        self._began_s = time.monotonic()
+        worlds = len({each.seed for each in grid})
+        kept = f", {len(self._finished)} of them kept from before" if self._finished else ""
+        choices = len(grid) // worlds
+        announce(f"{_counted_runs(len(grid))}: {choices} in each of {worlds} drawn worlds{kept}")
+
+    @property
+    def passed_s(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._began_s
+
+    def see(self, round_: Sequence[Trial], done: int) -> None:
+        """Note how many runs of the first round are done; the first new ones tell the length."""
+        fresh = done - sum(each.label in self._finished for each in round_)
+        if self._has_announced or fresh <= 0:
+            return
+        self._has_announced = True
+        whole_s = self.passed_s / fresh * self._fresh
+        ends = ""
+        if whole_s > self.ends_s:
+            ends = f"; ends after {_length(self.ends_s)}, with the same worlds for every choice"
+        self._announce(f"simulating them takes about {_length(whole_s)}{ends}")
+
+
+def _length(length_s: float) -> str:
+    """Return a length in words, to two figures or so."""
+    for unit, seconds in (("h", 3_600), ("min", 60)):
+        if length_s >= 2 * seconds:
+            return f"{length_s / seconds:.0f} {unit}"
+    return f"{max(1.0, length_s):.0f} s"
+
+
+def _counted_runs(count: int) -> str:
+    return f"{count} run{'' if count == 1 else 's'}"
+
+
 def simulate_all(
     spark: "SparkSession",
     grid: Sequence[Trial],
     asked: Asked,
     traces: Path,
-    within_s: float,
+    outlook: Outlook,
     tell: Callable[[str], None],
 ) -> tuple[list[Trial], list[Finished]]:
     """Simulate the trials, each as a task; where time is short, world after world.
@@ -286,37 +350,43 @@ def simulate_all(
         grid: All trials.
         asked: What the sweep was asked for.
         traces: Folder of all traces of the sweep, a `HadoopPath` behind a URI.
-        within_s: Begin no round of worlds that would end later, taking as long as those before.
+        outlook: Begin no round of worlds that would end later, taking as long as those before.
         tell: Called now and then with how many runs are done.
 
     Returns:
         The trials of the worlds that there was time for, and what became of each.
 
     Raises:
-        DataError: a run failed; names the first one, and how many.
+        DataError: a run failed; names the first one, and how many. Or no world is done in time.
     """
     seeds = list(dict.fromkeys(trial.seed for trial in grid))
-    worlds = len(seeds)
-    if within_s < math.inf:
-        worlds = -(-spark.sparkContext.defaultParallelism * worlds // len(grid))
-    began_s, longest_s = time.monotonic(), 0.0
+    worlds = -(-spark.sparkContext.defaultParallelism * len(seeds) // len(grid))
+    longest_s = 0.0
     done: list[Trial] = []
     finished: list[Finished] = []
     for first in range(0, len(seeds), worlds):
-        round_began_s = time.monotonic()
-        if done and round_began_s - began_s + longest_s > within_s:
+        round_began_s = outlook.passed_s
+        if done and round_began_s + longest_s > outlook.ends_s:
             break
         chosen = frozenset(seeds[first : first + worlds])
         drawn = [trial for trial in grid if trial.seed in chosen]
-        told = partial(_tell_runs, tell, len(done), len(grid))
-        finished += _simulated(spark, drawn, asked, traces, told)
+
+        def count_runs(count: int, drawn: Sequence[Trial] = drawn) -> None:
+            tell(f"simulated {len(done) + count} of {_counted_runs(len(grid))}")  # noqa: B023
+            outlook.see(drawn, count)
+
+        limit_s = outlook.ends_s - outlook.passed_s if outlook.is_strict and not done else None
+        finished += _simulated(spark, drawn, asked, traces, count_runs, limit_s)
+        outlook.see(drawn, len(drawn))
         done += drawn
-        longest_s = max(longest_s, time.monotonic() - round_began_s)
+        longest_s = max(longest_s, outlook.passed_s - round_began_s)
         failures = [each.failure for each in finished if each.failure]
         if failures:
             more = f" (and {len(failures) - 1} more runs)" if len(failures) > 1 else ""
             raise DataError(f"{failures[0]}{more}")
-    return done, finished
+    of = dict(zip((trial.label for trial in done), finished, strict=True))
+    done = [trial for trial in grid if trial.label in of]
+    return done, [of[trial.label] for trial in done]
 
 
 def _simulated(
@@ -325,24 +395,44 @@ def _simulated(
     asked: Asked,
     traces: Path,
     tell: Callable[[int], None],
+    limit_s: float | None,
 ) -> list[Finished]:
-    """Simulate trials, one Spark task each; `tell` is called with the number of finished ones."""
+    """Simulate trials, one Spark task each; `tell` is called with the number of finished ones.
+
+    Raises:
+        DataError: they are not done within `limit_s`; there is none behind a URI.
+    """
     if not isinstance(traces, Path):
         return simulate_behind_uri(spark, grid, asked, traces, tell)
     simulate = partial(simulate_trial, out=str(traces.absolute()), asked=asked)
     context = spark.sparkContext
-    with _counted(context, tell):
-        return list(context.parallelize(grid, len(grid)).map(simulate).collect())
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
 
-
-def _tell_runs(tell: Callable[[str], None], before: int, total: int, done: int) -> None:
-    tell(f"simulated {before + done} of {total} run{'' if total == 1 else 's'}")
+    try:
+        with _counted(context, tell, limit_s):
+            return list(context.parallelize(grid, len(grid)).map(simulate).collect())
+    except (PySparkException, Py4JError) as error:
+        if limit_s is None or _JOB_STOPPED not in str(error):
+            raise
+        left = sum(not is_finished(traces / each.label, each) for each in grid)
+        worlds = len({each.seed for each in grid})
+        first = "the first world" if worlds == 1 else f"the first {worlds} worlds"
+        raise DataError(
+            f"after {_length(limit_s)}, {left} of the {_counted_runs(len(grid))} of {first} are "
+            "not done, so that nothing can be compared; those that are done are kept: run it again "
+            "to go on, or give --within a length, with which one world is always simulated"
+        ) from error
 
 
 @contextmanager
-def _counted(context: "SparkContext", tell: Callable[[int], None]) -> Iterator[None]:
-    """Tell now and then how many tasks of the running job are done."""
+def _counted(
+    context: "SparkContext", tell: Callable[[int], None], limit_s: float | None
+) -> Iterator[None]:
+    """Tell now and then how many tasks of the running job are done; stop it after `limit_s`."""
     done = Event()
+    ends_s = math.inf if limit_s is None else time.monotonic() + limit_s
+    context.setJobGroup(_JOB_STOPPED, "simulates the runs of a sweep", interruptOnCancel=True)
     tracker = context.statusTracker()
 
     def watch() -> None:
@@ -353,6 +443,9 @@ def _counted(context: "SparkContext", tell: Callable[[int], None]) -> Iterator[N
             # A stage that is done is not active any more while its results are on their way.
             most = max(most, *(stage.numCompletedTasks for stage in stages if stage), 0)
             tell(most)
+            if time.monotonic() >= ends_s:
+                context.cancelJobGroup(_JOB_STOPPED)
+                return
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()

@@ -1,6 +1,5 @@
 """`sweep`: the catalogue under every protocol, assignor and membership, compared by Spark."""
 
-import math
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -65,7 +64,7 @@ WithinOption = Annotated[
     str,
     typer.Option(
         help="Simulate as many of the worlds as are done in this time, the same for every choice; "
-        "run it again to go on.",
+        "run it again to go on. Five minutes if not given.",
         metavar="LENGTH",
     ),
 ]
@@ -138,7 +137,8 @@ def sweep(
         out,
         unasked={} if named else left_out(asked),
         master=master,
-        within_s=parse_length("--within", within) / 1_000 if within else math.inf,
+        within_s=parse_length("--within", within) / 1_000 if within else None,
+        announce=None if json else partial(typer.echo, err=True),
     )
     summary = spark_status(sweeping, is_silent=json)
     if json:

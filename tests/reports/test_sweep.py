@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
 from coordinator_sim.cli.main import app
-from coordinator_sim.errors import ConfigError, ScenarioError
+from coordinator_sim.errors import ConfigError, DataError, ScenarioError
 from coordinator_sim.sim.scenario import Choices, ConsumerGroupSpec
 from coordinator_sim.sim.scenario.variants import realised
-from coordinator_sim_reports.sweep import simulate_all
+from coordinator_sim_reports.sweep import Outlook, simulate_all
 from coordinator_sim_reports.sweep_page import MEASURES, Scope, answers_of, render_sweep
 from coordinator_sim_reports.trials import COMPARED, Asked, Trial, left_out, trials
 from coordinator_sim_scenarios.catalog import all_scenarios
@@ -121,17 +121,37 @@ def test_a_sweep_that_is_short_of_time_has_the_same_worlds_for_every_choice_and_
     )
     grid = trials(asked)
     told: list[str] = []
-    some, finished = simulate_all(spark, grid, asked, tmp_path, 0.0, told.append)
+    said: list[str] = []
+    outlook = Outlook(grid, tmp_path, 0.0, said.append)
+    some, finished = simulate_all(spark, grid, asked, tmp_path, outlook, told.append)
     assert [(trial.choice, trial.seed) for trial in some] == [("range", 0), ("sticky", 0)]
     assert [each.is_kept for each in finished] == [False, False]
     assert told[0] == "simulated 0 of 6 runs"
+    assert said[0] == "6 runs: 2 in each of 3 drawn worlds"
+    assert re.fullmatch(r"simulating them takes about \d+ .*; ends after 1 s, with .*", said[1])
 
-    every, finished = simulate_all(spark, grid, asked, tmp_path, math.inf, told.append)
+    again = Outlook(grid, tmp_path, math.inf, said.append)
+    assert said[2] == "6 runs: 2 in each of 3 drawn worlds, 2 of them kept from before"
+    every, finished = simulate_all(spark, grid, asked, tmp_path, again, told.append)
     assert every == grid
     assert [trial.seed for trial, each in zip(every, finished, strict=True) if each.is_kept] == [
         0,
         0,
     ]
+
+
+@pytest.mark.spark
+def test_a_sweep_without_a_time_ends_in_its_first_world_if_that_takes_too_long(
+    tmp_path: Path, spark: "SparkSession"
+) -> None:
+    """Nothing is compared then: one choice would have more worlds than another."""
+    asked = Asked(names=("consumer-rolling-deploy",), seeds=(0, 1))
+    grid = trials(asked)
+    outlook = Outlook(grid, tmp_path, None, lambda _: None)
+    outlook.ends_s = 0.1
+    with pytest.raises(DataError, match=r"of the 6 runs of the first world are not done"):
+        simulate_all(spark, grid, asked, tmp_path, outlook, lambda _: None)
+    assert spark.range(1).count() == 1
 
 
 def test_the_page_of_a_sweep_that_was_short_of_time_says_so() -> None:
