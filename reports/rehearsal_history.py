@@ -1,6 +1,6 @@
 """The recorded history of groups, replayed as it was and under the consumer protocol."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -47,6 +47,7 @@ class History(Struct, frozen=True, kw_only=True):
         notes: What is special about the replay, one sentence each.
         assumed: What the replay had to choose.
         best: The row that saves most with the brokers' default session, and the one with today's.
+        left_out: Names of rows that there was no time for.
     """
 
     rows: tuple[HistoryRow, ...]
@@ -54,25 +55,44 @@ class History(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     best: tuple[HistoryRow, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
-def histories_of(told: Told, plans: Sequence[GroupPlan], wishes: Wishes) -> dict[str, History]:
+def histories_of(
+    told: Told, plans: Sequence[GroupPlan], wishes: Wishes, has_time: Callable[[], bool]
+) -> dict[str, History]:
     """Replay each group as it is, and under the consumer protocol with each assignor.
 
     Where members failed, and today's session is not the brokers' default, the consumer protocol is
     replayed with today's session too.
+
+    Args:
+        told: The trace.
+        plans: The groups.
+        wishes: What the command line says beside the trace.
+        has_time: Whether there is time for a further replay than that with the first assignor;
+            those that are left out are named.
     """
     grids = {plan.group_id: _grid(plan, told, wishes) for plan in plans}
-    first = _replayed(told, grids)
+    first = _replayed(told, {name: grid[:-1] for name, grid in grids.items()})
     again = {plan.group_id: _with_session(plan, first, grids[plan.group_id]) for plan in plans}
-    second = _replayed(told, {name: grid for name, grid in again.items() if grid})
+    entries = list(first.what_if)
+    left_out: dict[str, list[str]] = {}
+    for further in ({name: grid[-1:] for name, grid in grids.items()}, again):
+        wanted = {name: grid for name, grid in further.items() if grid}
+        if wanted and has_time():
+            entries.extend(_replayed(told, wanted).what_if)
+            continue
+        for name, grid in wanted.items():
+            left_out.setdefault(name, []).extend(_name_of(each.given) for each in grid)
     assumed: dict[str, list[str]] = {}
     for fidelity in first.groups:
         assumed.setdefault(fidelity.group_id, []).extend(fidelity.assumed)
     return {
         plan.group_id: _history(
-            [each for each in (*first.what_if, *second.what_if) if each.group_id == plan.group_id],
+            [each for each in entries if each.group_id == plan.group_id],
             tuple(dict.fromkeys(assumed.get(plan.group_id, ()))),
+            left_out.get(plan.group_id, ()),
         )
         for plan in plans
     }
@@ -126,7 +146,9 @@ def _with_session(
     ]
 
 
-def _history(entries: Sequence[WhatIf], assumed: tuple[str, ...]) -> History:
+def _history(
+    entries: Sequence[WhatIf], assumed: tuple[str, ...], left_out: Sequence[str]
+) -> History:
     """Return a group's history; its files are added up."""
     why = next((each.not_computed for each in entries if each.not_computed), "")
     if why or not entries:
@@ -145,6 +167,7 @@ def _history(entries: Sequence[WhatIf], assumed: tuple[str, ...]) -> History:
         notes=tuple(dict.fromkeys(note for each in entries for note in each.notes)),
         assumed=assumed,
         best=_best(rows),
+        left_out=tuple(left_out),
     )
 
 

@@ -1,6 +1,5 @@
 """The runs of a rehearsal: world after world, the deploys of one world side by side."""
 
-import math
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -23,13 +22,13 @@ class Pace(Struct, frozen=True, kw_only=True):
     """How long the simulation may take, and by how many processes.
 
     Args:
-        within_s: Begin no world that would end later, taking as long as the longest so far; one is
-            simulated however long it takes.
+        within_s: Begin no world that would end later than so many seconds after the beginning of
+            the rehearsal, taking as long as the longest so far; one is always simulated.
         workers: Processes at most.
         patience_s: Time left from which on there are several.
     """
 
-    within_s: float = math.inf
+    within_s: float = 60.0
     workers: int = 2
     patience_s: float = PATIENCE_S
 

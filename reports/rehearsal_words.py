@@ -173,7 +173,10 @@ def _history(each: GroupRehearsal) -> list[str]:
         if row.saves_s is not None
     ]
     left = f"The recorded {recorded(each)} left up to {figure(was)} partition-seconds unowned"
-    return [f"{left}; replayed under the consumer protocol they are {', '.join(told)}."]
+    missing = ""
+    if history.left_out:
+        missing = f"; the time given (--within) was over before {', '.join(history.left_out)}"
+    return [f"{left}; replayed under the consumer protocol they are {', '.join(told)}{missing}."]
 
 
 def _fewer(saves_s: float) -> str:

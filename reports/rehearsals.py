@@ -6,6 +6,7 @@ are small.
 """
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -38,6 +39,8 @@ PLANS_DIR: Final = "plans"
 TRACES_DIR: Final = "traces"
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _US_PER_MS: Final = 1_000
+_OF_HISTORY: Final = 3
+"""Replays of the history begin in the first third of the time given: worlds take the rest."""
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -71,12 +74,19 @@ def rehearse(job: Job, tell: Callable[[int, int], None]) -> Rehearsal:
         DataError: there is nothing to rehearse, or a run failed; the message has the fix.
         ConfigError: an option does not suit the trace.
     """
+    began_s = time.monotonic()
     plans, left_out = plans_of(job.told, job.wishes, job.group_id)
-    histories = histories_of(job.told, plans, job.wishes)
+
+    def has_time() -> bool:
+        return time.monotonic() - began_s < job.pace.within_s / _OF_HISTORY
+
+    histories = histories_of(job.told, plans, job.wishes, has_time)
     written = _worlds(plans)
     files = _write(written, job.out / PLANS_DIR)
     asked = _asked(job, plans, written)
-    done, finished = simulate_worlds(asked, job.out / TRACES_DIR, job.pace, tell)
+    left_s = job.pace.within_s - (time.monotonic() - began_s)
+    pace = replace(job.pace, within_s=left_s)
+    done, finished = simulate_worlds(asked, job.out / TRACES_DIR, pace, tell)
     costs = _measured(written, done, finished)
     groups = tuple(
         GroupRehearsal(

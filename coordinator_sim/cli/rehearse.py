@@ -1,6 +1,5 @@
 """`rehearse`: what an upgrade to the consumer protocol would cost a recorded group, and save."""
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,7 +70,8 @@ SeedsOption = Annotated[
 WithinOption = Annotated[
     str,
     typer.Option(
-        help="Simulate as many of the worlds as are done in this time; run it again to go on.",
+        help="Begin no world that would end later; the first always ends, with all four deploys. "
+        "Run it again to go on.",
         metavar="LENGTH",
     ),
 ]
@@ -95,7 +95,7 @@ def rehearse(
     profile: ProfileOption = "4.4",
     top: Annotated[int, typer.Option(min=1, help="Groups to rehearse at most.")] = 5,
     seeds: SeedsOption = DEFAULT_SEEDS,
-    within: WithinOption = "",
+    within: WithinOption = "1m",
     workers: Annotated[
         int, typer.Option(min=1, help="Processes that simulate, where that takes long.")
     ] = 2,
@@ -133,10 +133,7 @@ def rehearse(
         ),
         group_id=group,
         seeds=tuple(range(seeds)),
-        pace=Pace(
-            within_s=parse_length("--within", within) / 1_000 if within else math.inf,
-            workers=workers,
-        ),
+        pace=Pace(within_s=parse_length("--within", within) / 1_000, workers=workers),
         out=out,
     )
     with progress_bar("simulating", 100) as advance:

@@ -235,6 +235,16 @@ def test_one_world_is_simulated_however_short_the_time(simulated: Path, tmp_path
     done = run_here("rehearse", simulated, "--seeds", "4", "--within", "1ms", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 of 4 drawn worlds in the time given; run it again to go on" in done.stdout
+    text = " ".join(done.stdout.split())
+    assert "the time given (--within) was over before range" in text
+
+
+def test_a_rehearsal_without_a_time_ends_after_a_minute(simulated: Path, tmp_path: Path) -> None:
+    """A thousand worlds would take longer; those that are done have all four deploys."""
+    told = rehearsed(simulated, tmp_path, seeds=1000, pace=Pace(within_s=0.5))
+    assert 0 < told.seeds < told.seeds + told.seeds_left == 1000
+    assert "the time given (<code>--within</code>) was over" in Path(told.page).read_text()
+    assert Pace().within_s == 60
 
 
 def test_the_example_from_its_log_to_the_page(logged: Path, tmp_path: Path) -> None:
