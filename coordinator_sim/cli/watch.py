@@ -64,9 +64,8 @@ RequestsOption = Annotated[
 LagOption = Annotated[
     int, typer.Option(min=1, help="A lag of fewer records is never told.", metavar="RECORDS")
 ]
-WithoutCommitsOption = Annotated[
-    bool,
-    typer.Option("--without-commits", help="Leave commits out of the trace; it stays small."),
+CommitsOption = Annotated[
+    bool, typer.Option("--commits", help="Keep commits in the trace too, which grows by them.")
 ]
 MetricsOption = Annotated[
     str, typer.Option(help="Answer GET /metrics for Prometheus here.", metavar="[HOST:]PORT")
@@ -86,7 +85,7 @@ def watch(
     from_end: FromEndOption = False,
     requests: RequestsOption = 2.0,
     lag: LagOption = 1_000,
-    without_commits: WithoutCommitsOption = False,
+    commits: CommitsOption = False,
     metrics: MetricsOption = "",
     webhook: WebhookOption = "",
 ) -> None:
@@ -116,7 +115,7 @@ def watch(
         requests_per_s=requests,
     )
     watching = Watching(group or (), least_lag=lag)
-    terminal = _Terminal(without_commits=without_commits)
+    terminal = _Terminal(keeps_commits=commits)
     audience = Audience(terminal.line, terminal.ended, terminal.event, terminal.checkpoint)
     running = ClusterWatch(options, watching, audience)
     with contextlib.ExitStack() as closing:
@@ -215,13 +214,13 @@ class _Ending:
 class _Terminal:
     """Prints what happens, and passes it on to the trace and the webhook."""
 
-    def __init__(self, *, without_commits: bool) -> None:
+    def __init__(self, *, keeps_commits: bool) -> None:
         from coordinator_sim.runs.run_directory import RunDirectoryWriter
 
         self.writer: RunDirectoryWriter | None = None
         self.webhook: Webhook | None = None
         self.rebalances = 0
-        self._without_commits = without_commits
+        self._keeps_commits = keeps_commits
 
     def line(self, text: str) -> None:
         """Print a line with the time."""
@@ -237,9 +236,8 @@ class _Terminal:
 
     def event(self, event: "TraceEvent") -> None:
         """Write an event."""
-        if self.writer is not None and not (
-            self._without_commits and event.event is Event.OFFSET_COMMIT
-        ):
+        is_kept = self._keeps_commits or event.event is not Event.OFFSET_COMMIT
+        if self.writer is not None and is_kept:
             self.writer.record(event)
 
     def checkpoint(self) -> None:

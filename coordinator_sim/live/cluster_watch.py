@@ -262,8 +262,9 @@ class ClusterWatch:
         watching = self._watching
         what = "from the log's end" if self._options.from_end else f"{watching.records:,} records"
         self._audience.line(
-            f"following {len(watching.groups):,} groups in {len(self._positions)} partitions of "
-            f"{OFFSETS_TOPIC} ({what}, {took_s:.1f} s)"
+            f"following {_counted(len(watching.groups), 'group')} in "
+            f"{_counted(len(self._positions), 'partition')} of {OFFSETS_TOPIC} "
+            f"({what}, {took_s:.1f} s)"
         )
         for name in watching.unseen_names():
             self._audience.line(f"--group {name}: no such group in the log yet; it is waited for")
@@ -421,3 +422,7 @@ def _denied(error: KafkaError) -> ConfigError:
         f"{OFFSETS_TOPIC}: {error.str()}; grant the user Read and Describe on this topic: "
         f"kafka-acls --add --allow-principal User:NAME --operation Read --topic {OFFSETS_TOPIC}"
     )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

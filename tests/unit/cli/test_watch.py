@@ -15,8 +15,9 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from coordinator_sim.runs.run_directory import read_run
-from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.cli.watch import _Terminal
+from coordinator_sim.runs.run_directory import RunDirectoryWriter, read_run
+from coordinator_sim.trace.events import Event, OffsetEntry, RunInfo, Source, TraceEvent
 from tests.command_line import run_here
 from tests.unit.cli.test_serve import serving
 from tests.unit.ingest.runs_as_sources import read_again
@@ -139,6 +140,7 @@ def test_a_watch_that_is_killed_leaves_what_the_cluster_wrote(tmp_path: Path) ->
         producer.flush()
         first = Member(bootstrap, "classic", **{"heartbeat.interval.ms": "300"})
         words = ("--bootstrap", bootstrap, "--metrics", "0", "--webhook", url, "--out", "traces")
+        words += ("--commits",)
         command = [sys.executable, "-m", "coordinator_sim", "watch", *words]
         with out.open("w") as file:
             process = subprocess.Popen(command, stdout=file, stderr=file, cwd=tmp_path)
@@ -173,3 +175,21 @@ def test_a_watch_that_is_killed_leaves_what_the_cluster_wrote(tmp_path: Path) ->
         own = of_group(kept, group_id)
         assert len(own) > 8
         assert own == of_group(imported, group_id)[: len(own)]
+
+
+@pytest.mark.parametrize("keeps_commits", [False, True])
+def test_commits_are_kept_where_that_is_asked(*, keeps_commits: bool, tmp_path: Path) -> None:
+    """They would make nearly all of a trace of days."""
+    terminal = _Terminal(keeps_commits=keeps_commits)
+    info = RunInfo(
+        trace_id="t", source=Source.OFFSETS_TOPIC, cluster_id="c", version="0", profile="watched"
+    )
+    told = [
+        TraceEvent(event=Event.OFFSET_COMMIT, ts_us=1, offsets=(OffsetEntry("orders", 0, 7),)),
+        TraceEvent(event=Event.SYNC_LEADER, ts_us=2, generation=1),
+    ]
+    with RunDirectoryWriter(tmp_path / "trace", info, format="jsonl") as terminal.writer:
+        for each in told:
+            terminal.event(replace(each, group_id="g"))
+    kept = [event.event for event in read_run(tmp_path / "trace").events()]
+    assert kept == [each.event for each in told[not keeps_commits :]]
