@@ -133,8 +133,7 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
         if any(episode.rebalances for episode in episodes):
             replayed = list(_replay_group(episodes, versions, known, report, window))
             covered = _covered([subject for subject, _ in replayed], window, charges)
-            trial = by_group.get(group_id, _NO_TRIAL)
-            tried = [*grid, *trial.grid]
+            tried = [*grid, *(trial := by_group.get(group_id, _NO_TRIAL)).grid]
             if not tried:
                 told.extend(event for _, plain in replayed for event in plain)
             for subject in covered if tried else ():
