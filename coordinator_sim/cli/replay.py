@@ -279,12 +279,12 @@ def print_assumptions(console: "PrintableConsole", report: "ReplayReport") -> No
         ("Assumed, because the source does not tell", "assumed"),
         ("Not assumed, because it was printed", "printed"),
     ):
-        told = {_place(group): dict.fromkeys(getattr(group, field)) for group in report.groups}
-        if any(told.values()):
+        chosen = {_place(group): dict.fromkeys(getattr(group, field)) for group in report.groups}
+        if any(chosen.values()):
             console.print(f"\n{title}:")
-        for place, texts in told.items():
+        for where, texts in chosen.items():
             for text in texts:
-                console.print(f"  {place}: {text}", markup=False)
+                console.print(f"  {where}: {text}", markup=False)
 
 
 def print_left_out(console: "PrintableConsole", report: "ReplayReport") -> None:

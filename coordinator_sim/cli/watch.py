@@ -46,7 +46,7 @@ OutOption = Annotated[
     Path, typer.Option(help="Folder of traces; this one is the next number.", metavar="DIR")
 ]
 ForOption = Annotated[
-    str, typer.Option("--for", help="End after so long, as 10m; else when told.", metavar="LENGTH")
+    str, typer.Option("--for", help="End after so long, as 10m; else on Ctrl-C.", metavar="LENGTH")
 ]
 FromEndOption = Annotated[
     bool,
@@ -62,7 +62,7 @@ RequestsOption = Annotated[
     ),
 ]
 LagOption = Annotated[
-    int, typer.Option(min=1, help="A lag of fewer records is never told.", metavar="RECORDS")
+    int, typer.Option(min=1, help="A lag of fewer records is never shown.", metavar="RECORDS")
 ]
 CommitsOption = Annotated[
     bool, typer.Option("--commits", help="Keep commits in the trace too, which grows by them.")
@@ -115,7 +115,7 @@ def watch(
         requests_per_s=requests,
     )
     watching = Watching(group or (), least_lag=lag)
-    terminal = _Terminal(keeps_commits=commits)
+    terminal = _Terminal(with_commits=commits)
     audience = Audience(terminal.line, terminal.ended, terminal.event, terminal.checkpoint)
     running = ClusterWatch(options, watching, audience)
     with contextlib.ExitStack() as closing:
@@ -214,13 +214,13 @@ class _Ending:
 class _Terminal:
     """Prints what happens, and passes it on to the trace and the webhook."""
 
-    def __init__(self, *, keeps_commits: bool) -> None:
+    def __init__(self, *, with_commits: bool) -> None:
         from coordinator_sim.runs.run_directory import RunDirectoryWriter
 
         self.writer: RunDirectoryWriter | None = None
         self.webhook: Webhook | None = None
         self.rebalances = 0
-        self._keeps_commits = keeps_commits
+        self._with_commits = with_commits
 
     def line(self, text: str) -> None:
         """Print a line with the time."""
@@ -236,7 +236,7 @@ class _Terminal:
 
     def event(self, event: "TraceEvent") -> None:
         """Write an event."""
-        is_kept = self._keeps_commits or event.event is not Event.OFFSET_COMMIT
+        is_kept = self._with_commits or event.event is not Event.OFFSET_COMMIT
         if self.writer is not None and is_kept:
             self.writer.record(event)
 

@@ -177,10 +177,10 @@ def test_a_watch_that_is_killed_leaves_what_the_cluster_wrote(tmp_path: Path) ->
         assert own == of_group(imported, group_id)[: len(own)]
 
 
-@pytest.mark.parametrize("keeps_commits", [False, True])
-def test_commits_are_kept_where_that_is_asked(*, keeps_commits: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("with_commits", [False, True])
+def test_commits_are_kept_where_that_is_asked(*, with_commits: bool, tmp_path: Path) -> None:
     """They would make nearly all of a trace of days."""
-    terminal = _Terminal(keeps_commits=keeps_commits)
+    terminal = _Terminal(with_commits=with_commits)
     info = RunInfo(
         trace_id="t", source=Source.OFFSETS_TOPIC, cluster_id="c", version="0", profile="watched"
     )
@@ -192,4 +192,4 @@ def test_commits_are_kept_where_that_is_asked(*, keeps_commits: bool, tmp_path: 
         for each in told:
             terminal.event(replace(each, group_id="g"))
     kept = [event.event for event in read_run(tmp_path / "trace").events()]
-    assert kept == [each.event for each in told[not keeps_commits :]]
+    assert kept == [each.event for each in told[not with_commits :]]
