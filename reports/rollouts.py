@@ -3,6 +3,7 @@
 Each plan is a scenario of its own in a sweep, so that its costs are those of every sweep.
 """
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -93,7 +94,7 @@ def compare_rollouts(
     sweep = Asked(names=tuple(written), written=written, seeds=asked.seeds)
     sweep = _with_own_choices(sweep, group, asked.memberships)
     files = _write_plans(sweep, out / PLANS_DIR)
-    summary = run_sweep(sweep, out, unasked={}, master=master, progress=progress)
+    summary = run_sweep(sweep, out, unasked={}, master=master, within_s=math.inf, progress=progress)
     count = len(members_of(group))
     question = "membership" if isinstance(group, ConsumerGroupSpec) else "protocol"
     plans = {plan.name: plan for plan in asked.plans}

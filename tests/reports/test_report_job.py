@@ -211,7 +211,7 @@ def test_the_page_has_the_savings_that_the_command_prints(reported: Reported) ->
     assert sentences
     for sentence in sentences:
         assert f"<dt>saves</dt><dd>{sentence}" in reported.page
-    assert "too large for this page" not in reported.page
+    assert "are not replayed for a page" not in reported.page
 
 
 @pytest.mark.spark
