@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.clients.settings_advice import SERVER_ASSIGNORS
 from coordinator_sim.replay.logs import Trial, replay_log
-from coordinator_sim.replay.report import ReplayReport, RunFigures, WhatIf
+from coordinator_sim.replay.report import Coverage, ReplayReport, RunFigures, WhatIf, sum_of
 from coordinator_sim.replay.savings import logged
 from coordinator_sim.replay.settings import (
     CONSUMER_HEARTBEAT_INTERVAL_MS,
@@ -48,6 +48,7 @@ class History(Struct, frozen=True, kw_only=True):
         assumed: What the replay had to choose.
         best: The row that saves most with the brokers' default session, and the one with today's.
         left_out: Names of rows that there was no time for.
+        coverage: The rebalances that the figures are of.
     """
 
     rows: tuple[HistoryRow, ...]
@@ -56,6 +57,7 @@ class History(Struct, frozen=True, kw_only=True):
     assumed: tuple[str, ...] = ()
     best: tuple[HistoryRow, ...] = ()
     left_out: tuple[str, ...] = ()
+    coverage: Coverage = Coverage()
 
 
 def histories_of(
@@ -168,6 +170,7 @@ def _history(
         assumed=assumed,
         best=_best(rows),
         left_out=tuple(left_out),
+        coverage=sum_of({each.source_ref: each.coverage for each in entries}.values()),
     )
 
 

@@ -173,6 +173,8 @@ def _history(each: GroupRehearsal) -> list[str]:
         if row.saves_s is not None
     ]
     left = f"The recorded {recorded(each)} left up to {figure(was)} partition-seconds unowned"
+    if history.coverage.missed:
+        left += f" {history.coverage.words}"
     missing = ""
     if history.left_out:
         missing = f"; the time given (--within) was over before {', '.join(history.left_out)}"

@@ -279,7 +279,9 @@ def print_assumptions(console: "PrintableConsole", report: "ReplayReport") -> No
         ("Assumed, because the source does not tell", "assumed"),
         ("Not assumed, because it was printed", "printed"),
     ):
-        chosen = {_place(group): dict.fromkeys(getattr(group, field)) for group in report.groups}
+        chosen: dict[str, dict[str, None]] = {}
+        for group in report.groups:
+            chosen.setdefault(_place(group), {}).update(dict.fromkeys(getattr(group, field)))
         if any(chosen.values()):
             console.print(f"\n{title}:")
         for where, texts in chosen.items():

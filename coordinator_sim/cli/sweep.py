@@ -64,7 +64,8 @@ WithinOption = Annotated[
     str,
     typer.Option(
         help="Simulate as many of the worlds as are done in this time, the same for every choice; "
-        "run it again to go on. Five minutes if not given.",
+        "run it again to go on. The first ones always end; without it, a sweep ends after five "
+        "minutes, with nothing to compare if not even the first worlds are done.",
         metavar="LENGTH",
     ),
 ]

@@ -79,6 +79,8 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 _NO_TRIAL: Final = Trial(grid=())
+_File = tuple[str | None, str]
+"""A group's file: its name, and the group."""
 
 
 def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
@@ -96,8 +98,7 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
     """Replay brokers' logs, request logs, captures and records of the offsets topic.
 
     Every group is replayed unchanged. With settings it is replayed again by members that react:
-    under the assumptions, and with each combination of settings. The difference of these runs is
-    what the settings change.
+    under the assumptions, and with each combination. The difference is what the settings change.
 
     Args:
         events: Events of the trace, in its order; groups with epochs are left out whole.
@@ -123,6 +124,7 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
     own = list(_replayable(classic, info, report, group_ids))
     lines = with_printed_settings(own, known.printed)
     versions = _versions(lines)
+    by_file = _by_file(charges)
     told: list[TraceEvent] = []
     done = 0
     for group_id, own in group_lines(lines).items():
@@ -132,11 +134,11 @@ def replay_log(  # noqa: PLR0913 - a trace, and how it is replayed, by keyword
         episodes = [each for each in episodes_of(group_id, own) if each.generation is not None]
         if any(episode.rebalances for episode in episodes):
             replayed = list(_replay_group(episodes, versions, known, report, window))
-            covered = _covered([subject for subject, _ in replayed], window, charges)
+            subjects = _covered([subject for subject, _ in replayed], window, by_file)
             tried = [*grid, *(trial := by_group.get(group_id, _NO_TRIAL)).grid]
             if not tried:
                 told.extend(event for _, plain in replayed for event in plain)
-            for subject in covered if tried else ():
+            for subject in subjects if tried else ():
                 asked = replace(subject, windows=trial.windows, client_kind=kind_of_lines(own))
                 entries, changed = what_if(asked, tried)
                 report.what_if.extend(entries)
@@ -169,8 +171,15 @@ def charges_of(
     return charges_in(trace_of(events, info.source, end_us))
 
 
+def _by_file(charges: Iterable[Charge]) -> dict[_File, list[Charge]]:
+    of: dict[_File, list[Charge]] = {}
+    for each in charges:
+        of.setdefault((each.source_ref, each.group_id), []).append(each)
+    return of
+
+
 def _covered(
-    subjects: Sequence[Subject], window: Window, charges: Sequence[Charge]
+    subjects: Sequence[Subject], window: Window, charges: Mapping[_File, Sequence[Charge]]
 ) -> list[Subject]:
     """Return a group's files with the time in which its stretches are reproduced, and its costs."""
     for subject in subjects:
@@ -179,7 +188,7 @@ def _covered(
             missed=tuple((each.first_ms * 1000, (each.last_ms + 1) * 1000) for each in missed)
         )
     every = [span for subject in subjects for span in subject.fidelity.coverage.missed]
-    shown = replace(window, without=(*window.without, *every))
+    shown = window.but(every)
     for subject in subjects:
         rebalances = [each for plan in subject.plans for each in plan.episode.rebalances]
         starts_us = [each.first_line.ts_us for each in rebalances]
@@ -192,20 +201,20 @@ def _covered(
         )
         subject.fidelity.coverage = subject.fidelity.coverage.plus(own)
     return [
-        replace(each, shown=shown, own_times=_own_times(charges, each.fidelity, shown))
+        replace(each, shown=shown, own_times=_own_times(charges.get(_file_of(each), ()), shown))
         for each in subjects
     ]
 
 
-def _own_times(
-    charges: Sequence[Charge], fidelity: GroupFidelity, shown: Window
-) -> OwnTimes | None:
+def _file_of(subject: Subject) -> _File:
+    return subject.fidelity.source_ref, subject.fidelity.group_id
+
+
+def _own_times(charges: Sequence[Charge], shown: Window) -> OwnTimes | None:
     """Return what the rebalances of a group's file cost in time; None where that is not known."""
-    key = fidelity.source_ref, fidelity.group_id
-    own = [each for each in charges if (each.source_ref, each.group_id) == key]
-    if not own:
+    if not charges:
         return None
-    own = [each for each in own if shown.holds(each.seen_us)]
+    own = [each for each in charges if shown.holds(each.seen_us)]
     sums = sums_of(own)
     return OwnTimes(
         rebalancing_ms=_ms(sums.rebalancing_s),

@@ -93,7 +93,8 @@ class Coverage(Struct, frozen=True, kw_only=True):
         if self.first_us is not None and self.last_us is not None:
             first, last = clock(self.first_us // 1000), clock(self.last_us // 1000)
             # A date that both have is told once.
-            short = last[11:] if len(first) == len(last) and first[:11] == last[:11] else last
+            is_dated = first[10:11] == " " and first[:11] == last[:11]
+            short = last[11:] if is_dated else last
             text += f", {first}" if first == last else f", {first} to {short}"
         if left:
             text += f"; {left} {'is' if left == 1 else 'are'} not reproduced and not counted"

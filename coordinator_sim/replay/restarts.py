@@ -93,13 +93,21 @@ def outlived_in(passages: Iterable[Passage], within_ms: int) -> set[int]:
 
     Passages no more than `within_ms` apart are one turn of events. Where in such a turn as many
     come as go, and at no instant more had gone than had come, nobody waited for a process to stop:
-    a deploy that starts a new process first. Who comes and goes in one turn is left out.
+    a deploy that starts a new process first. Who comes and goes in one turn is left out, and so are
+    clients that each time came back after they had gone: those were stopped first, by their names.
 
     Args:
         passages: Who comes and goes; the index is the same for both passages of a process.
         within_ms: Longest time away of a process that keeps its place.
     """
     ordered = sorted(passages, key=lambda each: (each.at_ms, each.comes, each.index))
+    steps_of: dict[str, list[int]] = {}
+    for each in ordered:
+        steps_of.setdefault(each.client, []).append(1 if each.comes else -1)
+    returned = {
+        client for client, own in steps_of.items() if 1 in own and max(accumulate(own)) <= 0
+    }
+    ordered = [each for each in ordered if each.client not in returned]
     outlived: set[int] = set()
     turn: list[Passage] = []
     for passage, following in pairwise([*ordered, None]):
@@ -112,6 +120,6 @@ def outlived_in(passages: Iterable[Passage], within_ms: int) -> set[int]:
         steps = [1 if each.comes else -1 for each in turn if counts[each.index] == 1]
         extra = list(accumulate(steps))
         if extra and extra[-1] == 0 and min(extra) == 0:
-            outlived.update(each.index for each in turn)
+            outlived.update(each.index for each in turn if counts[each.index] == 1)
         turn = []
     return outlived

@@ -273,7 +273,7 @@ def _weighed(
     coverage = sum_of(entry.coverage for entry in own)
     part = finding
     if coverage.missed:
-        shown = replace(window, without=(*window.without, *coverage.missed))
+        shown = window.but(coverage.missed)
         found = findings_of(finding.group_id, costs[finding.group_id], shown)
         same = [each for each in found if each.kind == finding.kind]
         part = same[0] if same else replace(finding, cost_s=0.0)

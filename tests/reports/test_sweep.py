@@ -122,7 +122,7 @@ def test_a_sweep_that_is_short_of_time_has_the_same_worlds_for_every_choice_and_
     grid = trials(asked)
     told: list[str] = []
     said: list[str] = []
-    outlook = Outlook(grid, tmp_path, 0.0, said.append)
+    outlook = Outlook(grid, tmp_path, 0.0, 1, said.append)
     some, finished = simulate_all(spark, grid, asked, tmp_path, outlook, told.append)
     assert [(trial.choice, trial.seed) for trial in some] == [("range", 0), ("sticky", 0)]
     assert [each.is_kept for each in finished] == [False, False]
@@ -130,7 +130,7 @@ def test_a_sweep_that_is_short_of_time_has_the_same_worlds_for_every_choice_and_
     assert said[0] == "6 runs: 2 in each of 3 drawn worlds"
     assert re.fullmatch(r"simulating them takes about \d+ .*; ends after 1 s, with .*", said[1])
 
-    again = Outlook(grid, tmp_path, math.inf, said.append)
+    again = Outlook(grid, tmp_path, math.inf, 1, said.append)
     assert said[2] == "6 runs: 2 in each of 3 drawn worlds, 2 of them kept from before"
     every, finished = simulate_all(spark, grid, asked, tmp_path, again, told.append)
     assert every == grid
@@ -147,7 +147,7 @@ def test_a_sweep_without_a_time_ends_in_its_first_world_if_that_takes_too_long(
     """Nothing is compared then: one choice would have more worlds than another."""
     asked = Asked(names=("consumer-rolling-deploy",), seeds=(0, 1))
     grid = trials(asked)
-    outlook = Outlook(grid, tmp_path, None, lambda _: None)
+    outlook = Outlook(grid, tmp_path, None, 1, lambda _: None)
     outlook.ends_s = 0.1
     with pytest.raises(DataError, match=r"of the 6 runs of the first world are not done"):
         simulate_all(spark, grid, asked, tmp_path, outlook, lambda _: None)

@@ -8,13 +8,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from coordinator_sim.cli.console import PrintableConsole
 from coordinator_sim.cli.explain import explain
 from coordinator_sim.cli.ingest import ingest
-from coordinator_sim.cli.replay import replay
+from coordinator_sim.cli.replay import print_assumptions, replay
 from coordinator_sim.cli.what_if import verdict_of
 from coordinator_sim.errors import ConfigError, DataError
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
-from coordinator_sim.replay.report import ReplayReport, RunFigures, WhatIf
+from coordinator_sim.replay.report import GroupFidelity, ReplayReport, RunFigures, WhatIf
 from coordinator_sim.replay.sharing import SharingCosts
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, read_run
 from coordinator_sim.trace.events import Event
@@ -77,6 +78,19 @@ def test_a_best_figure_of_nought_has_a_verdict(trace: Path) -> None:
     done = CliRunner().invoke(app, ["replay", str(trace), "--set", "group.instance.id=stable"])
     assert done.exit_code == 0
     assert "left what returning members own alone for 0.000 s (group" in done.stdout
+
+
+def test_files_of_one_name_keep_what_is_assumed_of_each(capsys: pytest.CaptureFixture[str]) -> None:
+    """Brokers' logs have the same name in folders of their own; what both assume stands once."""
+    report = ReplayReport(trace_id="t", grid=[])
+    for folder, texts in (("b1", ["one", "both"]), ("b2", ["both", "two"])):
+        file = f"{folder}/server.log"
+        report.groups.append(
+            GroupFidelity(source_ref=file, group_id="g", profile="4.4", assumed=texts)
+        )
+    print_assumptions(PrintableConsole(width=200), report)
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines() if ":" in line]
+    assert lines[1:] == [f"server.log, g: {text}" for text in ("one", "both", "two")]
 
 
 def test_upper_bounds_have_no_winner() -> None:

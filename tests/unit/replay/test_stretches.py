@@ -151,6 +151,7 @@ def passages(*steps: str) -> list[Passage]:
         ("-0 +10 -1 +11", set()),
         ("+9 -0 +10 -1 +11", set()),
         ("+10 -10 +11 -11", set()),
+        ("+10 -0 +11 -11", {0, 10}),
         ("+1", set()),
     ],
 )
@@ -160,3 +161,27 @@ def test_a_process_that_outlived_its_successor_keeps_no_place(
     """A deploy that starts each new process first; not one that scales out, and no loop."""
     assert outlived_in(passages(*steps.split()), 5_000) == outlived
     assert outlived_in(passages(*steps.split()), 500) == set()
+
+
+def test_clients_that_are_stopped_first_are_none_beside_an_autoscaler() -> None:
+    """Their names prove it, whatever other processes come before and go after them."""
+    steps = (
+        *((0, 9, "z", True), (20_000, 0, "a", False), (28_000, 1, "a", True)),
+        *((40_000, 2, "b", False), (48_000, 3, "b", True), (60_000, 8, "y", False)),
+    )
+    told = [Passage(at_ms, index, name, comes=comes) for at_ms, index, name, comes in steps]
+    assert outlived_in(told, 25_000) == set()
+    assert outlived_in(told, 60_000) == {8, 9}
+
+
+@given(
+    spans=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=8),
+    at_us=st.integers(-1, 51),
+)
+def test_times_without_count_as_often_as_they_are_named(
+    spans: list[tuple[int, int]], at_us: int
+) -> None:
+    """Spans of several files overlap, and come in any order."""
+    window = Window(0, 40).but(spans[:3]).but(spans[3:])
+    is_out = any(from_us <= at_us < until_us for from_us, until_us in spans)
+    assert window.holds(at_us) == (0 <= at_us < 40 and not is_out)
