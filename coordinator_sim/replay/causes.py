@@ -18,7 +18,7 @@ from coordinator_sim.trace.client_reasons import CAUSE, CAUSE_AT, CAUSE_MS
 from coordinator_sim.trace.epoch_records import STREAMS
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
-from coordinator_sim.trace.printed_settings import PRINTED, SETTINGS
+from coordinator_sim.trace.printed_settings import ASSUMED, PRINTED, SETTINGS
 from coordinator_sim.trace.rebalances import (
     Episode,
     NumberedRebalance,
@@ -331,7 +331,8 @@ def _because(rebalance: Rebalance, who: tuple[str, ...], causes: list[TraceEvent
     if words is None:
         return ""
     nobody, text = words
-    told = dict.fromkeys(line.attrs[PRINTED] for line in causes if PRINTED in line.attrs)
+    attrs = (line.attrs for line in causes)
+    told = dict.fromkeys(own[name] for own in attrs for name in (PRINTED, ASSUMED) if name in own)
     return "; ".join([text.format(who=", ".join(who) or nobody), *told])
 
 

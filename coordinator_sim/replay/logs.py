@@ -36,6 +36,7 @@ from coordinator_sim.trace.history import (
     group_lines,
 )
 from coordinator_sim.trace.printed_settings import (
+    ASSUMED,
     HEARTBEAT,
     NOTHING_PRINTED,
     PRINTED,
@@ -318,6 +319,8 @@ def _take_printed(plan: GroupPlan, facts: KnownGroups) -> None:
             plan.printed.append(said.words)
     told = (line.attrs.get(PRINTED) for line in plan.episode.lines)
     plan.printed = list(dict.fromkeys([*filter(None, told), *plan.printed]))
+    guessed = (line.attrs.get(ASSUMED) for line in plan.episode.lines)
+    plan.assumed.extend(dict.fromkeys(filter(None, guessed)))
 
 
 def _share_initial_delay(plans: list[GroupPlan]) -> None:

@@ -1,7 +1,9 @@
 """Settings that clients and workers printed at their start: what members of a group are set to."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Final
 
 from msgspec import Struct
@@ -15,6 +17,8 @@ BLOCK: Final = "block"
 """Attribute: the class whose settings they are, such as `ConsumerConfig`."""
 PRINTED: Final = "printed"
 """Attribute of a failure: the setting behind its time, and who printed it; or why none is known."""
+ASSUMED: Final = "assumed"
+"""Attribute instead of it, where only another client of the group printed the setting."""
 SESSION: Final = "session.timeout.ms"
 HEARTBEAT: Final = "heartbeat.interval.ms"
 _WORKER: Final = "DistributedConfig"
@@ -39,6 +43,8 @@ _NAMES: Final = frozenset({"application.id", "client.id", "group.id", "group.ins
 _OF_CLASSIC: Final = frozenset({SESSION, HEARTBEAT, "partition.assignment.strategy"})
 """Settings that group.protocol=consumer prints, and does not use."""
 _MOST_NAMED: Final = 3
+_UUID_LENGTH: Final = 37
+"""Characters that a coordinator adds to a client's id: a dash and a UUID."""
 
 
 class PrintedValue(Struct, frozen=True):
@@ -63,35 +69,50 @@ class PrintedSettings(Struct, frozen=True):
     """What the clients of one group printed.
 
     Args:
-        values: By setting and client, its value; None where processes of that client differ.
+        starts: By setting, client and file: the starts that printed it, as time (us) and value.
     """
 
-    values: dict[str, dict[str, str | None]] = {}
+    starts: dict[str, dict[tuple[str, str], list[tuple[int, str]]]] = {}
 
-    def of(self, name: str, member_id: str | None = None) -> PrintedValue | None:
-        """Return a setting of a member, or of all of them; None where they differ, or none did."""
-        own = self.values.get(name, {})
-        client = max((each for each in own if _is_of(member_id, each)), key=len, default=None)
-        told = set(own.values())
-        if client is None and len(told) == 1:
+    def values(self, name: str, at_us: int | None = None) -> dict[str, str | None]:
+        """Return by client what it had last printed by then, or at all; of later ones the first.
+
+        None where processes of that client differ.
+        """
+        told: defaultdict[str, defaultdict[bool, set[str]]]
+        told = defaultdict(lambda: defaultdict(set))
+        for (client, _), starts in self.starts.get(name, {}).items():
+            place = len(starts)
+            if at_us is not None:
+                place = bisect_right(starts, at_us, key=itemgetter(0))
+            told[client][place > 0].add(starts[max(0, place - 1)][1])
+        found = {client: own[True] or own[False] for client, own in told.items()}
+        return {client: next(iter(own)) if len(own) == 1 else None for client, own in found.items()}
+
+    def of(
+        self, name: str, client: str | None = None, at_us: int | None = None
+    ) -> PrintedValue | None:
+        """Return a setting of a client, or else of all; None where they differ, or none did."""
+        own = self.values(name, at_us)
+        if client not in own and len(set(own.values())) == 1:
             client = next(iter(own))
-        value = None if client is None else own[client]
+        value = own.get(client or "")
         return None if client is None or value is None else PrintedValue(name, value, client)
 
     def named_in(self, text: str) -> tuple[str, ...]:
         """Return in words what is known of the settings that a text names."""
-        told = (self.of(name) for name in self.values if name in text)
+        told = (self.of(name) for name in self.starts if name in text)
         differing = (
             f"{name} {self.differing(name)}, printed at their starts"
-            for name in self.values
+            for name in self.starts
             if name in text and self.differing(name)
         )
         return (*(each.words for each in told if each is not None), *differing)
 
-    def differing(self, name: str) -> str:
+    def differing(self, name: str, at_us: int | None = None) -> str:
         """Return which clients printed which values, where they differ; empty otherwise."""
         clients: defaultdict[str, list[str]] = defaultdict(list)
-        for client, value in self.values.get(name, {}).items():
+        for client, value in self.values(name, at_us).items():
             clients["several values" if value is None else value].append(client)
         if len(clients) == 1 and "several values" not in clients:
             return ""
@@ -104,16 +125,12 @@ def _named(clients: Sequence[str]) -> str:
     return f"{named} and {more} more" if more > 0 else named
 
 
-def _is_of(member_id: str | None, client: str) -> bool:
-    return member_id is not None and member_id.startswith(f"{client}-")
-
-
 NOTHING_PRINTED: Final = PrintedSettings()
 """Settings of a group whose clients have no log."""
 
 
 def printed_settings(events: Iterable[TraceEvent]) -> dict[str | None, PrintedSettings]:
-    """Return what clients printed, by group; of one client's starts in a file the last counts.
+    """Return what clients printed at each start, by group.
 
     What brokers printed is there without a group.
 
@@ -124,27 +141,21 @@ def printed_settings(events: Iterable[TraceEvent]) -> dict[str | None, PrintedSe
     for event in events:
         if event.attrs.get("sign") == SETTINGS:
             starts[event.group_id].append(event)
-    return {group_id: _values_of(own) for group_id, own in starts.items()}
+    return {group_id: _starts_of(own) for group_id, own in starts.items()}
 
 
-def _values_of(starts: Sequence[TraceEvent]) -> PrintedSettings:
+def _starts_of(starts: Sequence[TraceEvent]) -> PrintedSettings:
     workers = [each for each in starts if each.attrs[BLOCK] == _WORKER]
-    last: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
-    for start in workers or starts:
+    told: defaultdict[str, dict[tuple[str, str], list[tuple[int, str]]]] = defaultdict(dict)
+    for start in sorted(workers or starts, key=lambda each: each.ts_us):
         file = start.source_ref or ""
         broker = None if start.broker_id is None else f"broker {start.broker_id}"
         key = (start.group_instance_id or start.client_id or broker or file, file)
         is_consumer = start.attrs.get("group.protocol", "").lower() == "consumer"
         unused = _NAMES | (_OF_CLASSIC if is_consumer else frozenset())
         for name in (KEPT - unused) & start.attrs.keys():
-            last[name][key] = start.attrs[name]
-    values: dict[str, dict[str, str | None]] = {}
-    for name, by_process in sorted(last.items()):
-        own: dict[str, str | None] = {}
-        for (client, _), value in by_process.items():
-            own[client] = value if own.get(client, value) == value else None
-        values[name] = own
-    return PrintedSettings(values)
+            told[name].setdefault(key, []).append((start.ts_us, start.attrs[name]))
+    return PrintedSettings(dict(sorted(told.items())))
 
 
 def with_printed_settings(
@@ -167,14 +178,20 @@ def with_printed_settings(
 
 
 def _with_session(line: TraceEvent, printed: PrintedSettings) -> TraceEvent:
-    if line.session_timeout_ms is not None or SESSION not in printed.values:
+    if line.session_timeout_ms is not None or SESSION not in printed.starts:
         return line
-    said = printed.of(SESSION, line.member_id)
-    differing = printed.differing(SESSION)
+    client = (line.member_id or "")[:-_UUID_LENGTH]
+    said = printed.of(SESSION, client, line.ts_us)
+    differing = printed.differing(SESSION, line.ts_us)
+    who = line.member_id or "a member that failed"
+    attr = PRINTED
     if said is None:
-        who = line.member_id or "a member that failed"
         words = f"{SESSION} of {who} is not known: clients printed {differing}"
-    else:
+    elif said.client == client:
         words = said.words + (f"; clients printed {differing}" if differing else "")
+    else:
+        attr = ASSUMED
+        words = f"{SESSION} of {who} is assumed: another client of the group printed {said.value} "
+        words += f"({said.client})"
     timeout_ms = None if said is None else said.number
-    return replace(line, session_timeout_ms=timeout_ms, attrs=line.attrs | {PRINTED: words})
+    return replace(line, session_timeout_ms=timeout_ms, attrs=line.attrs | {attr: words})

@@ -36,9 +36,10 @@ def block(of: str = "Consumer", at: str = "10:00:00,000", **settings: str) -> li
     ]
 
 
-def consumer(client_id: str, session_ms: int) -> list[str]:
+def consumer(client_id: str, session_ms: int, at: str = "08:00:00,000") -> list[str]:
     """What a consumer of the group prints."""
     return block(
+        at=at,
         client__id=client_id,
         client__rack="",
         group__id="orders",
@@ -193,11 +194,39 @@ def test_clients_that_differ_have_each_its_own_and_others_are_named() -> None:
     assert any("session.timeout.ms=45000, the longest usual" in text for text in assumed)
 
 
+def test_failure_has_the_setting_of_the_last_start_before_it() -> None:
+    """A deploy in the afternoon set it anew; so does a file for each start tell."""
+    early = consumer("orders-1", 10_000, "08:59:00,000")
+    late = consumer("orders-1", 45_000, "15:00:00,000")
+    last = "session.timeout.ms 10000 (printed by orders-1 at its start)"
+    for starts in (events_of([*early, *late]), [*events_of(late, "b.log"), *events_of(early)]):
+        assert replayed([*failures("orders-1"), *starts])[1][0] == last
+    only_late = events_of(late)
+    assert "45000" in replayed([*failures("orders-1"), *only_late])[1][0]
+
+
+def test_setting_of_another_client_is_an_assumption() -> None:
+    """Neither a part of a client's name nor being the only one makes its setting known."""
+    two = [*consumer("orders", 10_000), *consumer("x", 30_000)]
+    _, printed = replayed([*failures("orders-1"), *events_of(two)])
+    assert printed[0].startswith(f"session.timeout.ms of {member('orders-1')} is not known: ")
+    events = [*failures("billing-7"), *events_of(consumer("orders-1", 10_000))]
+    assumed, printed = replayed(events)
+    guess = (
+        f"session.timeout.ms of {member('billing-7')} is assumed: another client of the group "
+        "printed 10000 (orders-1)"
+    )
+    assert guess in assumed
+    assert not any("session.timeout.ms" in text for text in printed)
+    lines = group_lines(coordinator_events(events, Source.BROKER_LOG))["orders"]
+    assert explain_group("orders", lines, []).rebalances[1].because.endswith(f"; {guess}")
+
+
 def test_settings_that_the_consumer_protocol_does_not_use_tell_nothing() -> None:
     """A consumer prints its session timeout also where the broker's counts."""
     settings = {"client__id": "a", "group__id": "g", "session__timeout__ms": "45000"}
     told = printed_settings(events_of(block(**settings, group__protocol="consumer")))["g"]
-    assert list(told.values) == ["group.protocol"]
+    assert list(told.starts) == ["group.protocol"]
     clients = [text for n in range(5) for text in block(**settings | {"client__id": f"a-{n}"})]
     clients += block(**settings | {"session__timeout__ms": "6000"})
     told = printed_settings(events_of(clients))["g"]
