@@ -4,6 +4,7 @@ A finding names what it would take; what that would save is computed by replays,
 Findings of one group overlap: a rebalance may be a deploy's and wait for a dead member.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median_low
@@ -45,6 +46,7 @@ ESTIMATED: Final = "estimated"
 """Bases of a finding: from the trace's lines; with savings from a replay; with a guess in it."""
 
 FLAPPING: Final = "flapping-member"
+_COMES_AND_GOES: Final = re.compile(r" (?:went and came back again and again: |was restarted )")
 STATIC: Final = "group.instance.id=stable"
 _NO_DELAY: Final = "group.initial.rebalance.delay.ms=0"
 _USUAL_DELAY: Final = "group.initial.rebalance.delay.ms=3000"
@@ -199,6 +201,12 @@ class Finding(Struct, frozen=True, kw_only=True):
     source_refs: tuple[str, ...] = ()
     first_us: int | None = None
     last_us: int | None = None
+
+    @property
+    def client(self) -> str:
+        """Client id of a client that comes and goes, with which `what` begins; or else empty."""
+        found = _COMES_AND_GOES.search(self.what)
+        return self.what[: found.start()] if found else ""
 
 
 def findings_of(

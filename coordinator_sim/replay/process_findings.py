@@ -57,17 +57,16 @@ def with_process_findings(
     for line in events:
         if line.group_id is not None and line.client_id is not None and window.holds(line.ts_us):
             lines[line.group_id, line.client_id, line.source_ref or ""].append(line)
-    told = [*_loops(lines, costs), *_deaths(lines, costs), *_restorations(lines)]
-    loops = {(each.group_id, each.what.partition(" ")[0]) for each in told}
+    told = [*_loops(lines, costs, window), *_deaths(lines, costs), *_restorations(lines)]
+    loops = {(each.group_id, each.client) for each in told}
     kept = [
-        each
-        for each in found
-        if each.kind != FLAPPING or (each.group_id, each.what.partition(" ")[0]) not in loops
+        each for each in found if each.kind != FLAPPING or (each.group_id, each.client) not in loops
     ]
     return [*kept, *told]
 
 
-def _loops(lines: _Lines, costs: _Costs) -> Iterator[Finding]:
+def _loops(lines: _Lines, costs: _Costs, window: Window) -> Iterator[Finding]:
+    counted: set[tuple[str, int]] = set()
     for (group_id, client, _), own in sorted(lines.items()):
         if kind_of_id(client) in _THREADS:
             continue
@@ -78,8 +77,13 @@ def _loops(lines: _Lines, costs: _Costs) -> Iterator[Finding]:
         behind = [
             each
             for each in costs.get(group_id, ())
-            if each.client == client and each.restart in {CAME, WENT}
+            if each.client == client
+            and each.restart in {CAME, WENT}
+            and window.holds_ms(each.start_ms)
+            and starts[0].ts_us <= each.start_ms * 1000 <= starts[-1].ts_us + _AFTER_MS * 1000
+            and (group_id, each.number) not in counted
         ]
+        counted |= {(group_id, each.number) for each in behind}
         apart = _apart(starts)
         cost_s = sum(each.length_us or 0 for each in behind) / 1_000_000
         yield Finding(

@@ -274,7 +274,11 @@ def _weighed(
     part = finding
     if coverage.missed:
         shown = window.but(coverage.missed)
-        found = findings_of(finding.group_id, costs[finding.group_id], shown)
+        behind = [
+            replace(each, restart="") if finding.client not in {"", each.client} else each
+            for each in costs[finding.group_id]
+        ]
+        found = findings_of(finding.group_id, behind, shown)
         same = [each for each in found if each.kind == finding.kind]
         part = same[0] if same else replace(finding, cost_s=0.0)
     saved = with_savings(part, own)

@@ -20,10 +20,10 @@ from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.charges import Charge, Told, charges_in, trace_of
 from coordinator_sim.replay.cost_sums import DAY, DEPLOY, GROUP, Sums, storms_in, summed
 from coordinator_sim.replay.costs import CAME, REPLACING, WENT, RebalanceCost, costs_of
-from coordinator_sim.replay.findings import Finding, findings_of, with_savings
-from coordinator_sim.replay.report import RunFigures, WhatIf
+from coordinator_sim.replay.findings import STATIC, Finding, findings_of, with_savings
+from coordinator_sim.replay.report import Coverage, RunFigures, WhatIf
 from coordinator_sim.replay.restarts import Passage, restarts_in
-from coordinator_sim.replay.savings import findings_in, weigh, weigh_deploys
+from coordinator_sim.replay.savings import _weighed, findings_in, weigh, weigh_deploys
 from coordinator_sim.replay.storms import STORM_COUNT, STORM_MS, storms_of
 from coordinator_sim.replay.work import Partitions
 from coordinator_sim.runs.holdings import covered, gaps
@@ -31,6 +31,7 @@ from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
 from coordinator_sim.trace.rebalances import RebalanceOutcome
+from coordinator_sim.trace.window import ALWAYS
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
 from tests.simulated import events_of
@@ -314,6 +315,26 @@ def test_a_saving_is_at_most_what_the_finding_is_about(left_ms: int, saves_s: fl
     weighed = with_savings(finding, [entry])
     assert (weighed.cost_s, weighed.saves_s, weighed.more_rebalances) == (6.01, saves_s, 3)
     assert weighed.assumes[0].startswith("members learn of a rebalance at their next heartbeat")
+
+
+def test_a_part_of_a_flapping_member_is_of_that_member() -> None:
+    """Where the other client costs more in what replay reproduces, each is still weighed alone."""
+    costs = [
+        cost(number, restart=CAME, client="a b" if number % 2 else "a", length_us=length_us)
+        for number, length_us in enumerate([1_000_000, 9_000_000] * 3 + [2_000_000, 1_000_000] * 4)
+    ]
+    (finding,) = [each for each in findings_of("g", costs) if each.kind == "flapping-member"]
+    assert (finding.client, finding.cost_s) == ("a b", 31.0)
+    entry = WhatIf(
+        source_ref=None,
+        group_id="g",
+        settings=dict([STATIC.split("=")]),
+        as_is=run_figures(40_000, 14),
+        with_settings=run_figures(0, 1),
+        coverage=Coverage(missed=((0, 6 * 60_000_000),)),
+    )
+    weighed = _weighed(finding, [entry], {"g": costs}, ALWAYS)
+    assert weighed.of_s == 4.0
 
 
 def test_what_an_open_rebalance_waited_is_no_cost() -> None:

@@ -6,11 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
+from coordinator_sim.replay.costs import CAME
 from coordinator_sim.replay.findings import FLAPPING, Finding
 from coordinator_sim.replay.process_findings import RESTART_LOOP, with_process_findings
 from coordinator_sim.replay.savings import findings_in
 from coordinator_sim.trace.client_reasons import CAUSE, with_client_reasons
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TraceEvent
+from coordinator_sim.trace.window import Window
+from tests.unit.replay.test_findings import cost
 
 BEGIN = datetime(2024, 5, 1, 10, tzinfo=UTC)
 THREAD = "pay-7f0c1b2a-1111-2222-3333-444455556666-StreamThread-1"
@@ -64,16 +67,7 @@ BACK_OFF_S = (0, 20, 50, 110, 230)
 def test_restarts_at_growing_intervals_are_a_loop() -> None:
     """The orchestrator's waits double; the finding takes the place of the flapping member."""
     lines = [text for number, at_s in enumerate(BACK_OFF_S) for text in start(at_s, "till", number)]
-    flapping = Finding(
-        group_id="orders",
-        kind=FLAPPING,
-        rebalances=6,
-        cost_s=1.0,
-        what="till went and came back again and again: 6 rebalances, 1.0 s of rebalancing.",
-        change="",
-        confidence=1.0,
-    )
-    (loop,) = loops(lines, [flapping])
+    (loop,) = loops(lines, [flapping("till")])
     assert (loop.kind, loop.cost_s, loop.cost_unit) == (RESTART_LOOP, 4.0, "joins")
     assert loop.what == (
         "till was restarted 4 times, 20.0 s to 120.0 s after the start before, later each time, "
@@ -81,6 +75,48 @@ def test_restarts_at_growing_intervals_are_a_loop() -> None:
     )
     assert "OOMKilled" in loop.change
     assert "session.timeout.ms longer than a restart" in loop.change
+
+
+def flapping(client: str) -> Finding:
+    """A client that went and came back."""
+    return Finding(
+        group_id="orders",
+        kind=FLAPPING,
+        rebalances=6,
+        cost_s=1.0,
+        what=f"{client} went and came back again and again: 6 rebalances, 1.0 s of rebalancing.",
+        change="",
+        confidence=1.0,
+    )
+
+
+def test_loop_takes_the_place_of_its_own_client_alone() -> None:
+    """Client ids may have spaces."""
+    lines = [
+        text for place, at_s in enumerate(BACK_OFF_S) for text in start(at_s, "my till", place)
+    ]
+    kept, loop = loops(lines, [flapping("my till"), flapping("my shop")])
+    assert (kept.client, loop.client, loop.kind) == ("my shop", "my till", RESTART_LOOP)
+
+
+def test_loop_costs_the_rebalances_of_its_own_time_once() -> None:
+    """Neither those of other days, nor outside the window, nor for each of two files."""
+    lines = [text for place, at_s in enumerate(BACK_OFF_S) for text in start(at_s, "till", place)]
+    one = events_of(lines)
+    begin_ms = round(BEGIN.timestamp() * 1000)
+    times_s = (-86_400, 1, 60, 240, 86_400)
+    costs = [
+        cost(number, client="till", restart=CAME, start_ms=begin_ms + at_s * 1000)
+        for number, at_s in enumerate(times_s)
+    ]
+    (loop,) = with_process_findings([], one, {"orders": costs})
+    assert (loop.rebalances, loop.cost_s) == (3, 3.0)
+    ends = Window(until_us=(begin_ms + 235_000) * 1000)
+    (loop,) = with_process_findings([], one, {"orders": costs}, ends)
+    assert loop.rebalances == 2
+    both = [*one, *parse_broker_log(lines, source_ref="copy.log", tz=UTC)]
+    found = with_process_findings([], both, {"orders": costs})
+    assert [each.rebalances for each in found] == [3, 0]
 
 
 def test_closing_in_good_order_is_a_loop_only_where_the_waits_grow() -> None:
