@@ -104,7 +104,8 @@ def explain(
     others = [event for event in events if event.group_id is None]
     story = explain_group(group, lines, others, window)
     if json:
-        document = msgspec.to_builtins(story) | as_document(window)
+        own = {"snapshots": seen[group]} if group in seen else {}
+        document = msgspec.to_builtins(story) | own | as_document(window)
         typer.echo(msgspec.json.encode(document).decode())
         return
     echo_window(run.info, window)
@@ -128,23 +129,29 @@ def echo_alone(views: "list[ClientView]", snapshots: "list[Snapshot]", *, is_jso
 
 def snapshot_lines(snapshots: "list[Snapshot]") -> list[str]:
     """What `kafka-consumer-groups` saw: the first, the last, and those with other owners."""
+    from msgspec.structs import replace
+
     from coordinator_sim.trace.group_snapshots import moved
 
     if not snapshots:
         return []
     lines = [f"Seen by kafka-consumer-groups {counted(len(snapshots), 'time')}:"]
-    before: Snapshot | None = None
+    before = snapshots[0]
+    free = 0
     for each in snapshots:
-        count = 0 if before is None or not each.owners else moved(before, each)
-        if count and before is not None:
+        count = moved(before, each)
+        if count:
             lines.append(
                 f"    between {clock(before.at_ms)} and {clock(each.at_ms)} "
                 f"{counted(count, 'partition')} got another owner; when, and how long members "
                 "paused, no snapshot tells"
             )
-        if count or each in (snapshots[0], snapshots[-1]):
+        if count or free < each.free or each in (snapshots[0], snapshots[-1]):
             lines.append(f"    {clock(each.at_ms)}: {', '.join(_parts_of(each))}")
-        before = each if each.owners or before is None else before
+        if each.owners:
+            free = each.free
+            known = {name: owner for name, owner in each.owners.items() if owner}
+            before = replace(each, owners=before.owners | known)
     return lines
 
 
@@ -153,6 +160,8 @@ def _parts_of(each: "Snapshot") -> "Iterator[str]":
         yield counted(each.members, "member")
     if each.lag is not None:
         yield f"lag {each.lag:,}"
+    if each.free:
+        yield f"{counted(each.free, 'partition')} had no owner"
     if each.strategy:
         yield each.strategy
     if each.epoch is not None:

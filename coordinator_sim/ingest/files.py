@@ -207,15 +207,24 @@ def holds(path: Path, mark: bytes) -> bool:
     return False
 
 
-def form_in(path: Path, zone: tzinfo = UTC, *, day_first: bool = False) -> FileForm:
-    """Return the form of a file of text, as `form_of` does; a damaged file counts as plain."""
+def form_in(
+    path: Path,
+    zone: tzinfo = UTC,
+    *,
+    day_first: bool = False,
+    reword: Callable[[str], str] = str,
+) -> FileForm:
+    """Return the form of a file of text, as `form_of` does; a damaged file counts as plain.
+
+    Other arguments as of `form_of`; `reword` puts the times into an order that it knows.
+    """
     try:
         with unpacked(path) as source:
             sample = source.read(SAMPLE_BYTES)
     except (OSError, EOFError, zlib.error):
         return FileForm()
     encoding = "utf-16" if sample[:2] in UTF16_MARKS else "utf-8"
-    return form_of(sample.decode(encoding, errors="replace"), zone, day_first=day_first)
+    return form_of(reword(sample.decode(encoding, errors="replace")), zone, day_first=day_first)
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ from coordinator_sim.ingest.precedence import best_source
 from coordinator_sim.ingest.same_files import FileMark, mark_of
 from coordinator_sim.logtext.reading.envelopes import peel
 from coordinator_sim.logtext.reading.exports import Shape
+from coordinator_sim.logtext.reading.group_descriptions import year_first
 from coordinator_sim.logtext.reading.instants import UNCLEAR_ZONES, InstantReader
 from coordinator_sim.logtext.reading.repeats import (
     ContentPart,
@@ -216,7 +217,8 @@ def _find_form(one: Import, options: Options) -> None:
     """Note how the lines of a file are read, or why its times cannot be told."""
     if one.kind not in (Kind.LOG, Kind.REQUEST_LOG, Kind.DESCRIPTION):
         return
-    form = form_in(one.path, options.zone)
+    reword = year_first if one.kind is Kind.DESCRIPTION else str
+    form = form_in(one.path, options.zone, reword=reword)
     if form.unclear_zone is not None:
         names = UNCLEAR_ZONES[form.unclear_zone]
         one.problem = (
@@ -233,7 +235,7 @@ def _find_form(one: Import, options: Options) -> None:
         )
     one.day_first = bool(options.day_first if proven is None else proven)
     if form.days_unclear:
-        form = form_in(one.path, options.zone, day_first=one.day_first)
+        form = form_in(one.path, options.zone, day_first=one.day_first, reword=reword)
     if form.shape is not Shape.LINES:
         one.notes.append(f"is {form.shape.value}; its records count as lines.")
     if form.newest_first:

@@ -35,6 +35,11 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     epoch: int | None
     owners: dict[str, str]
 
+    @property
+    def free(self) -> int:
+        """Number of partitions without an owner, as in the middle of a rebalance."""
+        return list(self.owners.values()).count("")
+
 
 def snapshots_in(events: Iterable[TraceEvent]) -> dict[str, list[Snapshot]]:
     """Return the snapshots of each group, in order of time; the rows of one time are one."""
@@ -69,6 +74,6 @@ def _snapshot(at_us: int, rows: list[TraceEvent]) -> Snapshot:
 
 
 def moved(before: Snapshot, after: Snapshot) -> int:
-    """Return how many partitions of both snapshots have another owner in the later one."""
-    both = before.owners.keys() & after.owners.keys()
-    return sum(before.owners[name] != after.owners[name] for name in both)
+    """Return how many partitions with an owner in both snapshots have another in the later one."""
+    pairs = ((owner, after.owners.get(name, "")) for name, owner in before.owners.items())
+    return sum("" not in pair and pair[0] != pair[1] for pair in pairs)

@@ -17,9 +17,12 @@ from coordinator_sim.trace.group_snapshots import DESCRIBED
 
 _COORDINATOR: Final = re.compile(r"(COORDINATOR|:\d{1,5}) +\((?:ID|-?\d+)\)")
 _C_DATE: Final = re.compile(
-    r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d(?: [AP]M)?)( [A-Z]{3,5}| [+-]\d\d)? (\d{4})\b"
+    r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d(?: [AP]M)?)"
+    r"( [A-Z]{3,5}| [+-]\d\d:?\d\d)? (\d{4})\b"
 )
 """Time of C's locale. Source: date of GNU coreutils, watch of procps."""
+_WHOLE_HOURS: Final = re.compile(r"(?<=\d\d:\d\d)((?: [AP]M)? [+-]\d\d)(?= \d{4}\b)")
+"""The name of a zone that has none, such as `+05` of Asia/Tashkent."""
 _COUNTS: Final = ("PARTITION", "#PARTITIONS", "#MEMBERS")
 """Columns of numbers, of which each table has one."""
 _NONE: Final = "-"
@@ -56,8 +59,8 @@ def read_descriptions(
     for number, line in enumerate(lines, 1):
         summary.lines += 1
         text = clean(line)
-        words = _COORDINATOR.sub(r"\1", text).split()
-        if found := reader.find_all(_C_DATE.sub(r"\5 \1 \2 \3\4", text)):
+        words = _COORDINATOR.sub(r"\1", text).replace("), ", "),").split()
+        if found := reader.find_all(year_first(text)):
             at, names = found[0], []
             summary.known += 1
         elif words[:1] == ["GROUP"] and not set(_COUNTS).isdisjoint(words):
@@ -72,22 +75,40 @@ def read_descriptions(
             summary.count_unparsed(_WITHOUT_TIME)
 
 
+def year_first(text: str) -> str:
+    """Return a text with the times of C's locale in an order that `InstantReader` knows."""
+    return _C_DATE.sub(r"\5 \1 \2 \3\4", _WHOLE_HOURS.sub(r"\g<1>00", text))
+
+
 def _row(names: list[str], words: list[str]) -> dict[str, str]:
     """Return the columns of a row that have a value, by name; empty for a line that is no row."""
     if _STRATEGY in names and len(words) == len(names) - 1:
         words = [*words[:2], _NONE, *words[2:]]  # No strategy is printed of an empty group.
     if not names or len(words) < len(names):
         return {}
+    words = _ids_joined(names, words)
     last = len(names) - 1
     row = dict(zip(names, [*words[:last], " ".join(words[last:])], strict=True))
-    if not all(row[name].isdecimal() for name in _COUNTS if name in row):
+    none = _NONE if "LAG" in row else ""  # A member without partitions has a row of its own.
+    if not all(row[name].isdecimal() or row[name] == none for name in _COUNTS if name in row):
         return {}
     return {name: value for name, value in row.items() if value != _NONE}
 
 
+def _ids_joined(names: list[str], words: list[str]) -> list[str]:
+    """Return the words of a row, those of an id around its host as one: ids may have spaces."""
+    if "HOST" not in names or "CONSUMER-ID" not in names:
+        return words
+    member, host = names.index("CONSUMER-ID"), names.index("HOST")
+    at = next((at for at in range(host, len(words)) if words[at].startswith("/")), host)
+    ends = member + 1 + at - host, len(words) - len(names) + host + 2
+    joined = [*words[:member], " ".join(words[member : ends[0]]), *words[ends[0] : at + 1]]
+    return [*joined, " ".join(words[at + 1 : ends[1]]), *words[ends[1] :]]
+
+
 def _event(row: dict[str, str], at: Instant, number: int, source_ref: str) -> TraceEvent:
     entries: tuple[OffsetEntry, ...] = ()
-    if "TOPIC" in row:
+    if "PARTITION" in row:
         offset = _number(row.get("CURRENT-OFFSET"))
         entries = (
             OffsetEntry(row["TOPIC"], int(row["PARTITION"]), -1 if offset is None else offset),
