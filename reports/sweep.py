@@ -211,8 +211,8 @@ def run_sweep(  # noqa: PLR0913 - what is run, where and for how long, by keywor
     tell = progress or _silent
     with spark_session(master, small=True) as spark:
         check_folder(folder := location(str(out), spark), "sweep")
-        beside = spark.sparkContext.defaultParallelism
-        outlook = Outlook(every, folder / TRACES_DIR, within_s, beside, announce or _silent)
+        parallelism = spark.sparkContext.defaultParallelism
+        outlook = Outlook(every, folder / TRACES_DIR, within_s, parallelism, announce or _silent)
         grid, finished = simulate_all(spark, every, asked, folder / TRACES_DIR, outlook, tell)
         found, rows = _compared(
             spark, grid, finished, folder / TABLES_DIR, tell, asked.objective_lag_ms
@@ -282,7 +282,7 @@ class Outlook:
         grid: All trials.
         traces: Folder of all traces; runs that are finished there are kept.
         within_s: See `run_sweep`.
-        beside: Runs that are simulated at a time; so many tell the length.
+        parallelism: Runs that are simulated at a time; so many tell the length.
         announce: Called with what is found out, one line each.
     """
 
@@ -291,14 +291,14 @@ class Outlook:
         grid: Sequence[Trial],
         traces: Path,
         within_s: float | None,
-        beside: int,
+        parallelism: int,
         announce: Callable[[str], None],
     ) -> None:
         self.ends_s = DEFAULT_WITHIN_S if within_s is None else within_s
         self.is_strict = within_s is None
         self._finished = {each.label for each in grid if is_finished(traces / each.label, each)}
         self._fresh = len(grid) - len(self._finished)
-        self._beside = beside
+        self._parallelism = parallelism
         self._announce = announce
         self._has_announced = False
         self._began_s = time.monotonic()
@@ -315,7 +315,7 @@ class Outlook:
     def see(self, round_: Sequence[Trial], done: int) -> None:
         """Note how many runs of the first round are done; the first new ones tell the length."""
         fresh = done - sum(each.label in self._finished for each in round_)
-        if self._has_announced or fresh < min(self._beside, self._fresh) or not fresh:
+        if self._has_announced or fresh < min(self._parallelism, self._fresh) or not fresh:
             return
         self._has_announced = True
         whole_s = self.passed_s / fresh * self._fresh
