@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coordinator_sim.trace import batches
 from coordinator_sim.trace.events import Event
@@ -76,12 +77,12 @@ class IncarnationCounter:
             self._life(group)
         known = np.flatnonzero(counts & (batch.generations != batches.UNKNOWN))
         if self._odd:
-            known = known[~np.isin(groups[known], list(self._odd))]
+            known = known[~self._are_odd(groups[known])]
         for group in self._generations.find(groups, batch.generations, known):
             self._life(group)
         if not self._odd:
             return batch
-        odd = np.flatnonzero(has_group & np.isin(groups, list(self._odd)))
+        odd = np.flatnonzero(has_group & self._are_odd(groups))
         joins = asks & (kinds == _JOIN)
         incarnations = batch.incarnations.copy()
         for group, rows in batches.group_runs(groups, odd):
@@ -99,6 +100,10 @@ class IncarnationCounter:
                     _follow(life, kind, batches.UNKNOWN if is_join else generation)
                 incarnations[row] = life.incarnation
         return batch.having(incarnations=incarnations)
+
+    def _are_odd(self, groups: batches.Int32s) -> NDArray[np.bool_]:
+        """Which of these are followed event by event; as fast however many groups ended so far."""
+        return np.isin(groups, [each for each in np.unique(groups).tolist() if each in self._odd])
 
     def _life(self, group: int) -> None:
         """Follow a group event by event from now on."""
