@@ -38,7 +38,7 @@ def text_of(file: Path) -> str:
         OSError: it cannot be read.
     """
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(f"{file} is no text: wants UTF-8") from None
 

@@ -132,9 +132,11 @@ def watch(
 
 
 def _check_outlets(metrics: str, webhook: str) -> None:
+    from coordinator_sim.live.watch_outlets import is_web_address
+
     if metrics:
         _address(metrics)
-    if webhook and not webhook.startswith(("http://", "https://")):
+    if webhook and not is_web_address(webhook):
         raise ConfigError(f"--webhook {webhook!r}: wants a URL, as https://hooks.example.com/x")
 
 
@@ -174,9 +176,10 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _settings(file: Path) -> dict[str, str]:
+    from coordinator_sim.cli.serve_security import text_of
     from coordinator_sim.connect.settings.worker_config import parse_properties
 
-    return parse_properties(file.read_text(encoding="utf-8"))
+    return parse_properties(text_of(file))
 
 
 def _info(cluster_id: str, bootstrap: str, run: Path) -> RunInfo:
@@ -268,8 +271,11 @@ def rebalance_lines(ended: "Ended") -> tuple[str, str]:
     from coordinator_sim.replay.causes import explain_group
 
     story = explain_group(ended.group_id, list(ended.lines), []).rebalances[ended.position]
-    why = story.because or ", ".join(ended.changes) or "the same members joined again"
+    why = story.because or ", ".join(ended.changes)
     before = ended.members_before
+    if not why:
+        same = "the same members joined again"
+        why = "who came and who went is not known" if before is None else same
     if before is not None and before != story.members:
         why += f" ({before} -> {counted(story.members or 0, 'member')})"
     title = f"{ended.group_id} #{ended.number}  {generations(story)}  {ended.cause}: {why}"

@@ -7,7 +7,7 @@ id, looks its coordinator up, and sends nothing else about it.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, Final
 
@@ -38,6 +38,9 @@ _AT_ONCE: Final = 5_000
 _CHECKPOINT_S: Final = 1.0
 _TOPIC_WAIT_S: Final = 2.0
 _SETTLED_S: Final = 0.5
+_JUMP_S: Final = 2.0
+_NAMES_S: Final = 5.0
+"""Names of topics are asked for at most so often."""
 _OUTAGE_S: Final = 2.0
 """A shorter outage is not reported."""
 _DENIED: Final = frozenset(
@@ -117,6 +120,9 @@ class ClusterWatch:
         self._positions: dict[int, int] = {}
         self._unchecked: set[int] = set()
         self._behind: set[int] = set()
+        self._lost: dict[int, None] = {}
+        """Partitions whose next offset cannot be read, until it is known where to go on."""
+        self._next_names_s = 0.0
         self._brokers = 1
         self._cluster_id = ""
         self._pending: dict[Any, Future[Any]] = {}
@@ -142,7 +148,8 @@ class ClusterWatch:
             self._consumer = Consumer(
                 {"client.id": GROUP_ID, **native, **_OURS, "error_cb": self._note_error}
             )
-        self._behind = set(begin)
+        self._positions, self._behind = dict(begin), set(begin)
+        self._watching.find_topics = self._find_topics
         self._consumer.assign([TopicPartition(OFFSETS_TOPIC, *each) for each in begin.items()])
         return self._cluster_id
 
@@ -175,12 +182,12 @@ class ClusterWatch:
         begun_s = counted_s = time.monotonic()
         try:
             while not is_over():
+                was_behind = bool(self._behind)
                 messages = self._consumer.consume(_AT_ONCE, _POLL_S)
                 self._take(messages, is_drained=len(messages) < _AT_ONCE)
                 now_s = time.monotonic()
                 self._check_connection(now_s)
-                if self._behind and self._behind <= self._positions.keys():
-                    self._behind.clear()
+                if was_behind and not self._behind:
                     self._tell_beginning(now_s - begun_s)
                 if not self._behind:
                     self._ask(now_s)
@@ -188,6 +195,7 @@ class ClusterWatch:
                     with self.lock:
                         self._watching.note_time(now_s - counted_s)
                     counted_s = now_s
+                    self._find_lost()
                     self._audience.checkpoint()
             self._take([], is_drained=True)
         finally:
@@ -202,8 +210,7 @@ class ClusterWatch:
             error = message.error()
             if error is None and offset is not None:
                 self._check_jump(partition, offset)
-                if not self._behind:
-                    self._positions[partition] = offset + 1
+                self._positions[partition] = offset + 1
                 time_ms = message.timestamp()[1]
                 records.append(
                     SeenRecord(partition, offset, time_ms, _bytes(message.key()), message.value())
@@ -223,22 +230,33 @@ class ClusterWatch:
         code = error.code()
         if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - confluent-kafka's own name
             self._positions[partition] = offset or 0
+            self._behind.discard(partition)
         elif code in {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET}:  # noqa: SLF001
-            self._jump(partition)
+            self._lost[partition] = None
         elif code in _DENIED and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise _denied(error)
+
+    def _find_lost(self) -> None:
+        """Go on in lost partitions; the rest waits where one has no leader now."""
+        for partition in list(self._lost):
+            del self._lost[partition]
+            try:
+                self._jump(partition)
+            except KafkaException:
+                self._lost[partition] = None
+                return
 
     def _jump(self, partition: int) -> None:
         """Go on where a partition is, after the broker lost or deleted what was to be read."""
         asked = TopicPartition(OFFSETS_TOPIC, partition)
-        low, high = self._consumer.get_watermark_offsets(asked, _ANSWER_S)
-        was = self._positions.get(partition, low)
-        to = low if was < low else high
-        self._note_gap(
-            partition, f"offsets {was} to {to} cannot be read: the log has {low}..{high}"
-        )
-        self._positions[partition] = to
+        low, high = self._consumer.get_watermark_offsets(asked, _JUMP_S)
+        was = self._positions[partition]
+        to = min(max(was, low), high)
         self._consumer.seek(TopicPartition(OFFSETS_TOPIC, partition, to))
+        self._positions[partition] = to
+        if to != was:
+            text = f"offsets {was} to {to} cannot be read: the log has {low}..{high}"
+            self._note_gap(partition, text)
 
     def _check_jump(self, partition: int, offset: int) -> None:
         if partition in self._unchecked:
@@ -266,6 +284,8 @@ class ClusterWatch:
             f"{_counted(len(self._positions), 'partition')} of {OFFSETS_TOPIC} "
             f"({what}, {took_s:.1f} s)"
         )
+        if self._options.from_end:
+            return
         for name in watching.unseen_names():
             self._audience.line(f"--group {name}: no such group in the log yet; it is waited for")
 
@@ -293,7 +313,7 @@ class ClusterWatch:
             if self._is_outage_reported:
                 for_s = self._answered_s - down_s
                 self._audience.line(f"a broker answers again after {for_s:.0f} s: reading goes on")
-            self._unchecked = set(self._positions)
+            self._unchecked = self._positions.keys() - self._behind
             self._down_since_s, self._is_outage_reported = None, False
         elif now_s - down_s >= _OUTAGE_S and not self._is_outage_reported:
             self._is_outage_reported = True
@@ -347,6 +367,15 @@ class ClusterWatch:
             data = b"".join(half.to_bytes(8, "big", signed=True) for half in halves)
             self._watching.name_topic(data, name)
 
+    def _find_topics(self) -> None:
+        """Learn the names of topics that are new since; who cannot be asked now has none."""
+        now_s = time.monotonic()
+        if now_s < self._next_names_s:
+            return
+        self._next_names_s = now_s + _NAMES_S
+        with suppress(KafkaException):
+            self._name_topics(list(self._admin.list_topics(timeout=_JUMP_S).topics))
+
     # -- states and ends ---------------------------------------------------------------------
 
     def _ask(self, now_s: float) -> None:
@@ -385,7 +414,9 @@ class ClusterWatch:
             if is_denied and self._untold_denial:
                 self._untold_denial = False
                 self._audience.line(
-                    "the lag of some groups is not known: grant Describe on the topics they read"
+                    "the lag of some groups is not known: grant the user Describe on the topics "
+                    "they read: kafka-acls --add --allow-principal User:NAME --operation Describe "
+                    "--topic TOPIC"
                 )
         if good:
             self._note_answer()

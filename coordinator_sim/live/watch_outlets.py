@@ -1,5 +1,6 @@
 """A watch besides the terminal: its metrics over HTTP, and its lines to a webhook."""
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -13,19 +14,32 @@ _WAITING: Final = 100
 _HOOK_S: Final = 10.0
 
 
+def is_web_address(text: str) -> bool:
+    """Whether a text is a URL of HTTP whose host can be looked up."""
+    try:
+        url = httpx.URL(text)
+        return url.scheme in {"http", "https"} and bool(url.host.encode("idna"))
+    except (httpx.InvalidURL, UnicodeError):
+        return False
+
+
 class Webhook:
     """Posts lines to a URL, as Slack takes them; a thread waits for the answers.
 
     Args:
         url: Where to post.
-        failed: Called in the thread with the reason, the first time that one is not taken.
+        failed: Called with the reason, mostly in the thread, the first time that one is not taken.
+        answer_s: How long an answer may take, in seconds.
 
     Attributes:
         failures: Lines that were not taken.
     """
 
-    def __init__(self, url: str, failed: Callable[[str], None]) -> None:
+    def __init__(
+        self, url: str, failed: Callable[[str], None], *, answer_s: float = _HOOK_S
+    ) -> None:
         self.failures = 0
+        self._answer_s = answer_s
         self._url = url
         self._failed = failed
         self._lines: queue.Queue[str | None] = queue.Queue(_WAITING)
@@ -40,23 +54,25 @@ class Webhook:
             self._note(f"{_WAITING} lines wait for it already")
 
     def close(self) -> None:
-        """Post what is queued, for as long as one answer may take."""
-        try:
-            self._lines.put(None, timeout=_HOOK_S)
-        except queue.Full:
-            return
-        self._thread.join(_HOOK_S)
+        """Post what is queued, for as long as one answer may take; count what is left."""
+        with contextlib.suppress(queue.Full):
+            self._lines.put(None, timeout=self._answer_s)
+            self._lines.task_done()  # Only lines are to be counted.
+            self._thread.join(self._answer_s)
+        for _ in range(self._lines.unfinished_tasks):
+            self._note("no answer before the watch ended")
 
     def _post(self) -> None:
-        with httpx.Client(timeout=_HOOK_S) as client:
+        with httpx.Client(timeout=self._answer_s) as client:
             while (text := self._lines.get()) is not None:
                 try:
                     answer = client.post(self._url, json={"text": text})
-                except httpx.HTTPError as error:
+                except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
                     self._note(str(error) or type(error).__name__)
                 else:
-                    if answer.is_error:
+                    if not answer.is_success:
                         self._note(f"HTTP {answer.status_code}")
+                self._lines.task_done()
 
     def _note(self, why: str) -> None:
         self.failures += 1

@@ -7,9 +7,10 @@ finished rebalance are held.
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -32,7 +33,9 @@ _KEYS: Final = 200_000
 _HELD: Final = 50_000
 """Records of a partition that may wait for the rest of their batch."""
 _LINES: Final = 5_000
-"""Lines of a group that are held while its rebalance does not end."""
+"""Lines of a group that are held while its rebalance does not end, besides its first ones."""
+_DEAD: Final = 1_000
+"""Groups that ended, of which the counters are held."""
 _SLOW_US: Final = 10_000_000
 """A rebalance that takes longer is told before it ends."""
 _RISES: Final = 3
@@ -87,6 +90,8 @@ class _Group:
     """What is held of a group; its history is not."""
 
     lines: list[TraceEvent] = field(default_factory=list)
+    first: int = 1
+    """How many of the lines are held in any case: until the one that begins the open rebalance."""
     is_first_reported: bool = False
     """Whether the first rebalance of the lines was told."""
     number: int = 0
@@ -96,7 +101,7 @@ class _Group:
     members: int | None = None
     protocol: str = ""
     before: frozenset[str] | None = None
-    """Members of a classic group before its present rebalance."""
+    """Members of a classic group before its present rebalance; None where those are not known."""
     targets: dict[str, frozenset[str]] = field(default_factory=dict)
     """Resources that each member is to have, by its id."""
     held: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -107,9 +112,18 @@ class _Group:
     is_slow: bool = False
     unowned_s: float = 0.0
     committed: dict[tuple[str, int], int] = field(default_factory=dict)
+    lags: dict[tuple[str, int], int] = field(default_factory=dict)
     lag: int | None = None
     rises: int = 0
     reported_lag: int = 0
+
+    def forget_offsets(self, event: TraceEvent) -> None:
+        """Take a tombstone of offsets."""
+        for each in event.offsets:
+            self.committed.pop((each.topic, each.partition), None)
+            self.lags.pop((each.topic, each.partition), None)
+        if not self.lags:
+            self.lag = None
 
     @property
     def unowned(self) -> int:
@@ -132,6 +146,8 @@ class Watching:
         unread: Records that could not be read.
         records: Records that were read.
         groups: The groups, by their ids.
+        find_topics: Called before records that name a topic by an id that is not known; it is to
+            call `name_topic`.
     """
 
     def __init__(self, patterns: Sequence[str] = (), *, least_lag: int = 1_000) -> None:
@@ -145,8 +161,10 @@ class Watching:
         self._lives = IncarnationCounter()
         self._times = SteadyTimes()
         self.ends: dict[int, int] = {}
-        self.log_ends: dict[tuple[str, int], int] = {}
         self.groups: dict[str, _Group] = {}
+        self._dead: dict[str, _Group] = {}
+        self._unnamed: set[bytes] = set()
+        self.find_topics: Callable[[], None] = lambda: None
         self.unread = 0
         self.records = 0
 
@@ -171,6 +189,10 @@ class Watching:
             if stored is not None:
                 self._waiting.setdefault(record.partition, []).append(stored)
         ready = [self._ready(partition, is_drained=is_drained) for partition in list(self._waiting)]
+        new = self._topic.unnamed(chain(*ready)) - self._unnamed
+        if new:
+            self._unnamed |= new
+            self.find_topics()
         merged = heapq.merge(*ready, key=lambda stored: stored.timestamp_ms)
         return self._followed(list(self._topic.read(merged)))
 
@@ -230,7 +252,7 @@ class Watching:
         group_id = str(getattr(key, "group", getattr(key, "group_id", "")))
         chosen = self._chosen.get(group_id)
         if chosen is None:
-            found = (fnmatchcase(group_id, pattern) for pattern in self._patterns)
+            found = (_matches(group_id, pattern) for pattern in self._patterns)
             chosen = self._chosen[group_id] = any(found)
         return chosen
 
@@ -272,24 +294,36 @@ class Watching:
         """Take a group's event; whether a rebalance may have ended with it."""
         group = self.groups.get(group_id)
         if group is None:
-            group = self.groups[group_id] = _Group()
+            group = self.groups[group_id] = self._dead.pop(group_id, _Group())
         kind = event.event
         if kind is Event.OFFSET_COMMIT:
             group.committed |= {(e.topic, e.partition): e.offset for e in event.offsets}
         elif kind is Event.OFFSET_TOMBSTONE:
-            for each in event.offsets:
-                group.committed.pop((each.topic, each.partition), None)
+            group.forget_offsets(event)
         elif kind is Event.GROUP_DEAD:
-            self.groups[group_id] = _Group(committed=group.committed, number=group.number)
+            self.groups[group_id] = _Group(
+                number=group.number,
+                causes=group.causes,
+                unowned_s=group.unowned_s,
+                committed=group.committed,
+            )
         else:
             _note_members(group, event)
             if kind in COORDINATOR_EVENTS:
                 group.lines.append(event)
-                del group.lines[: len(group.lines) - _LINES]
+                if kind is not Event.ASSIGNED:
+                    del group.lines[group.first : max(group.first, len(group.lines) - _LINES)]
         left = self.groups[group_id]
         if not (left.committed or left.lines):
-            del self.groups[group_id]
+            self._bury(group_id, self.groups.pop(group_id))
         return kind in _CLOSING
+
+    def _bury(self, group_id: str, group: _Group) -> None:
+        """Hold the counters of a group that ended, so that they go on should it return."""
+        if group.number or group.unowned_s:
+            self._dead[group_id] = group
+        if len(self._dead) > _DEAD:
+            del self._dead[next(iter(self._dead))]
 
     def _ended(self, group_id: str) -> Iterator[Ended]:
         """Yield the rebalances of a group that ended since the last call; forget those before."""
@@ -328,6 +362,7 @@ class Watching:
             first = told[last].rebalance.first_line
             group.lines = group.lines[next(i for i, e in enumerate(group.lines) if e is first) :]
             group.is_first_reported = True
+            group.first = len(group.lines) + 1
 
     def _is_past(self, line: TraceEvent) -> bool:
         return line.seq < self.ends.get(line.offsets_partition or 0, 0)
@@ -361,22 +396,25 @@ class Watching:
     def note_log_ends(self, ends: Mapping[tuple[str, int], int]) -> list[tuple[str, int, bool]]:
         """Take the ends of partitions; returns groups whose lag matters.
 
+        Args:
+            ends: The ends of some partitions; others keep the lag of their last reading.
+
         Returns:
             Group, its lag in records, and whether it fell behind (else it caught up). A group falls
             behind when its lag rises at three readings in a row, and again when it has doubled.
         """
-        self.log_ends |= ends
         found = []
         for group_id, group in self.groups.items():
-            lags = [
-                max(0, self.log_ends[key] - offset)
+            read = {
+                key: max(0, ends[key] - offset)
                 for key, offset in group.committed.items()
-                if key in self.log_ends
-            ]
-            lag = sum(lags) if lags else None
-            was, group.lag = group.lag, lag
-            if lag is None:
+                if key in ends
+            }
+            if not read:
                 continue
+            group.lags |= read
+            lag = sum(group.lags.values())
+            was, group.lag = group.lag, lag
             group.rises = group.rises + 1 if was is not None and lag > was else 0
             least = max(self._least_lag, 2 * group.reported_lag)
             if group.rises >= _RISES and lag >= least:
@@ -392,7 +430,7 @@ class Watching:
         return [
             pattern
             for pattern in self._patterns
-            if not any(fnmatchcase(group_id, pattern) for group_id in self.groups)
+            if not any(_matches(group_id, pattern) for group_id in self.groups)
         ]
 
     def committed_partitions(self) -> list[tuple[str, int]]:
@@ -411,7 +449,8 @@ class Watching:
         for name, (text, value) in counts.items():
             lines += _head(name, "counter", text)
             lines.append(f"{_PREFIX}{name} {value}")
-        named = [(_label(group_id), group) for group_id, group in sorted(self.groups.items())]
+        held = sorted({**self._dead, **self.groups}.items())
+        named = [(_label(group_id), group) for group_id, group in held]
         lines += _head("rebalances_total", "counter", "Rebalances that ended, by cause.")
         lines += [
             f'{_PREFIX}rebalances_total{{group="{label}",cause="{cause}"}} {count}'
@@ -427,16 +466,22 @@ class Watching:
         return "\n".join([*lines, ""])
 
 
+def _matches(group_id: str, pattern: str) -> bool:
+    return group_id == pattern or fnmatchcase(group_id, pattern.replace("[", "[[]"))
+
+
 def _note_members(group: _Group, event: TraceEvent) -> None:
     """Note who is in a group, and what each has and is to have."""
     member_id, kind = event.member_id or "", event.event
+    steps = (event.generation or 0) - max(group.generation, 0)
+    before = frozenset(group.held) if steps in {0, 1} else None
     if kind in _CLOSING and event.generation is not None and event.generation != group.generation:
         group.generation, group.generation_us = event.generation, event.ts_us
     if event.members is not None and kind in _CLOSING:
         group.members = event.members
     match kind:
         case Event.JOIN_COMPLETE:
-            group.before = frozenset(group.held)
+            group.before = before
             group.rebalancing_us = None
             group.protocol = event.protocol_name or ""
             group.targets, group.held = {}, {}
@@ -447,7 +492,7 @@ def _note_members(group: _Group, event: TraceEvent) -> None:
         case Event.MEMBER_STEP:
             group.held[member_id] = frozenset(held_at_step(event))
         case Event.GROUP_EMPTY:
-            group.before = frozenset(group.held)
+            group.before = before
             group.members = 0
             group.targets, group.held = {}, {}
         case _ if kind in _GONE and event.attrs.get("group_type"):
@@ -516,7 +561,7 @@ def _sample(group: _Group, name: str, now_us: int) -> int | str | None:
         case "group_unowned_partitions":
             return group.unowned if has_generation else None
         case "group_unowned_seconds_total":
-            return f"{group.unowned_s:.3f}" if has_generation else None
+            return f"{group.unowned_s:.3f}" if has_generation or group.unowned_s else None
         case _:
             return group.lag
 

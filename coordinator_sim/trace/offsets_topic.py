@@ -81,6 +81,12 @@ class EpochGroupsTopic:
         """Hear the name of a topic."""
         self._names[topic_id] = name
 
+    def unnamed(self, value: object) -> list[bytes]:
+        """The topics in a record's value that have no name so far, by their ids."""
+        if not isinstance(value, epoch_members.PartValue | epoch_members.StepValue):
+            return []
+        return [each for each in _topic_ids(value) if each not in self._names]
+
     def told(
         self,
         group_id: str,
@@ -217,6 +223,10 @@ class _Group:
     is_dead: bool = False
 
 
+_DEAD: Final = _Group(-1, is_dead=True)
+"""All groups that ended share this one."""
+
+
 @dataclass(slots=True)
 class _Commits:
     """When a partition's offset was committed last, and how long after the time before."""
@@ -282,6 +292,11 @@ class OffsetsTopic:
         """Hear the name of a topic that records of such groups call by its id."""
         self._epoch_groups.learn(topic_id, name)
 
+    def unnamed(self, records: Iterable[StoredRecord]) -> set[bytes]:
+        """The topics in records that have no name so far, by their ids."""
+        values = (each.record.value for each in records)
+        return {topic_id for value in values for topic_id in self._epoch_groups.unnamed(value)}
+
     def unfinished(self) -> dict[str, int]:
         """File -> commits of transactions whose end was not read; whether they count is open."""
         counts: dict[str, int] = {}
@@ -330,6 +345,7 @@ class OffsetsTopic:
                     self._epoch_groups.learn(value.topic_id, key.topic)
             else:
                 tombstones.append(OffsetEntry(key.topic, key.partition, -1))
+                self._commits.pop((key.group, key.topic, key.partition), None)
         key = first.record.key
         group_id = key.group if isinstance(key, OffsetCommitKey) else None
         attrs = {} if first.producer_id < 0 else {"producer_id": str(first.producer_id)}
@@ -366,7 +382,7 @@ class OffsetsTopic:
         if value is None:
             if known is None or not known.is_dead:
                 yield self._died(stored, key.group, known)
-            self._groups[key.group] = _Group(-1, is_dead=True)
+            self._groups[key.group] = _DEAD
             return
         if not isinstance(value, GroupMetadataValue):
             return

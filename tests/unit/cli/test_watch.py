@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +17,8 @@ import pytest
 from msgspec.structs import replace
 
 from coordinator_sim.cli.watch import _Terminal
+from coordinator_sim.live.watch_outlets import Webhook
+from coordinator_sim.live.watching import Watching
 from coordinator_sim.runs.run_directory import RunDirectoryWriter, read_run
 from coordinator_sim.trace.events import Event, OffsetEntry, RunInfo, Source, TraceEvent
 from tests.command_line import run_here
@@ -23,6 +26,7 @@ from tests.unit.cli.test_serve import serving
 from tests.unit.ingest.runs_as_sources import read_again
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
+cluster_watch = pytest.importorskip("coordinator_sim.live.cluster_watch")
 ONE_PARTITION = ("--set", "offsets.topic.num.partitions=1")
 
 
@@ -33,13 +37,21 @@ ONE_PARTITION = ("--set", "offsets.topic.num.partitions=1")
         ("--bootstrap 127.0.0.1:1 --for 3x", "--for '3x': wants a number"),
         ("--bootstrap 127.0.0.1:1 --metrics x:70000", "wants [HOST:]PORT with a port up to 65535"),
         ("--bootstrap 127.0.0.1:1 --webhook ftp://x", "wants a URL"),
+        ("--bootstrap 127.0.0.1:1 --webhook https://hooks.example.com:port/x", "wants a URL"),
+        ("--bootstrap 127.0.0.1:1 --webhook http://a..b/x", "wants a URL"),
+        (f"--bootstrap 127.0.0.1:1 --webhook http://{'a' * 64}/x", "wants a URL"),
         ("--bootstrap 127.0.0.1:1", "Connection refused"),
         ("--bootstrap 127.0.0.1:1 --command-config bad.properties", 'property: "foo.bar"'),
+        (
+            "--bootstrap 127.0.0.1:1 --command-config latin.properties",
+            "latin.properties is no text",
+        ),
     ],
 )
 def test_bad_input_is_one_line(words: str, text: str, tmp_path: Path) -> None:
     """Nothing is left behind, and the line names the option and what it wants."""
-    (tmp_path / "bad.properties").write_text("foo.bar=1\n", encoding="utf-8")
+    (tmp_path / "bad.properties").write_text("foo.bar=1\n", encoding="utf-8-sig")
+    (tmp_path / "latin.properties").write_text("ssl.key.password=\xe9\n", encoding="latin-1")
     before = signal.getsignal(signal.SIGINT)
 
     done = run_here("watch", *words.split(), folder=tmp_path)
@@ -85,6 +97,90 @@ def eventually(is_so: Callable[[], bool], for_s: float = 30) -> None:
     while not is_so():
         assert time.monotonic() < end_s
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("status", [301, 500])
+def test_a_line_that_a_webhook_does_not_take_is_counted(status: int) -> None:
+    """The first failure is told; what cannot be posted at all ends no thread."""
+    told: list[str] = []
+    with hook(status) as (url, posted):
+        webhook = Webhook(url, told.append)
+        for text in ("one", "two"):
+            webhook.post(text)
+        webhook.close()
+    nowhere = Webhook("http://a..b/x", told.append)
+    for text in ("one", "two"):
+        nowhere.post(text)
+    nowhere.close()
+
+    assert (len(posted), webhook.failures, nowhere.failures) == (2, 2, 2)
+    assert told[0] == f"HTTP {status}"
+    assert len(told) == 2
+
+
+def test_lines_that_wait_when_the_watch_ends_are_counted() -> None:
+    """A hook that never answers: one line was sent, the others wait."""
+    told: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        webhook = Webhook(url, told.append, answer_s=0.5)
+        for text in ("one", "two", "three"):
+            webhook.post(text)
+        webhook.close()
+
+    assert 3 <= webhook.failures <= 4
+    assert len(told) == 1
+
+
+class CutLog:
+    """The consumer of a partition that holds offsets 500 to 1,000; at first no broker answers."""
+
+    def __init__(self) -> None:
+        self.outages = 2
+        self.sought: list[int] = []
+
+    def get_watermark_offsets(self, *_: object) -> tuple[int, int]:
+        """Answer, or fail."""
+        if self.outages:
+            self.outages -= 1
+            raise confluent_kafka.KafkaException(confluent_kafka.KafkaError._TRANSPORT)
+        return 500, 1_000
+
+    def seek(self, to: confluent_kafka.TopicPartition) -> None:
+        """Go on elsewhere."""
+        self.sought.append(to.offset)
+
+
+@pytest.mark.parametrize(("was", "to", "gaps"), [(100, 500, 1), (1_200, 1_000, 1), (700, 700, 0)])
+def test_a_watch_goes_on_where_the_log_was_cut(was: int, to: int, gaps: int) -> None:
+    """An outage in between is waited for; nothing that can be read is skipped."""
+    lines: list[str] = []
+    audience = cluster_watch.Audience(lines.append, lines.append, lines.append, lines.clear)
+    watch = cluster_watch.ClusterWatch(
+        cluster_watch.WatchOptions(bootstrap="127.0.0.1:1"), Watching(), audience
+    )
+    watch._consumer = log = CutLog()
+    watch._positions, watch._behind, watch._lost = {0: was}, {0}, {0: None}
+
+    for _ in range(4):
+        watch._find_lost()
+
+    assert (log.sought, watch._positions, watch._lost) == ([to], {0: to}, {})
+    told = [line for line in lines if isinstance(line, str)]
+    text = (
+        f"gap in __consumer_offsets-0: offsets {was} to {to} cannot be read: the log has 500..1000"
+    )
+    assert told == [text] * gaps
+
+
+@pytest.mark.parametrize("from_end", [False, True])
+def test_groups_are_missed_only_where_the_log_was_read(*, from_end: bool) -> None:
+    """From the log's end, nothing was read yet that a group could be missing in."""
+    lines: list[str] = []
+    audience = cluster_watch.Audience(lines.append, lines.append, lines.append, lines.clear)
+    options = cluster_watch.WatchOptions(bootstrap="127.0.0.1:1", from_end=from_end)
+    cluster_watch.ClusterWatch(options, Watching(["orders"]), audience)._tell_beginning(0.1)
+    assert sum("no such group" in line for line in lines) == (not from_end)
 
 
 class Member:

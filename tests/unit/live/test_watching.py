@@ -12,6 +12,11 @@ from coordinator_sim.kafka.resources import TopicPartition
 from coordinator_sim.live.watching import Ended, SeenRecord, Watching
 from coordinator_sim.log.format.offsets_records import encode_record
 from coordinator_sim.log.format.salvage import SalvagingReader
+from coordinator_sim.messages.consumer_group_records import (
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+)
+from coordinator_sim.messages.consumer_group_records import TopicPartition as TopicPartitions
 from coordinator_sim.messages.embedded.consumer_protocol import encode_assignment
 from coordinator_sim.messages.embedded.contents import ConsumerAssignment
 from coordinator_sim.messages.group_records import (
@@ -193,6 +198,25 @@ def test_rebalances_that_are_read_together_are_told_one_by_one() -> None:
     assert list(map(rebalance_lines, ended)) == list(map(rebalance_lines, single))
 
 
+def test_members_before_a_gap_are_not_those_before_the_next_rebalance() -> None:
+    """A watch from the log's end sees a generation first; who came and went it cannot know."""
+    first = Log(Watching())
+    after_gap = Log(Watching())
+    after_gap.generation(1, "a", "b")
+    after_gap.watching.note_gap(0, "offsets 1 to 9 cannot be read", NOW_MS * 1_000)
+
+    for log, number, span in ((first, 7, "6 -> 7"), (after_gap, 9, "8 -> 9")):
+        (ended,) = log.generation(number, "a", "c", "d")
+        (empty,) = log.generation(number + 4)
+        (begun,) = log.generation(number + 5, "e")
+
+        assert (ended.changes, ended.members_before, ended.cause) == ((), None, "UNKNOWN")
+        title = rebalance_lines(ended)[0]
+        assert title.endswith(f"generation {span}  UNKNOWN: who came and who went is not known")
+        assert (empty.changes, empty.members_before) == ((), None)
+        assert (begun.changes, begun.members_before) == (("e joined",), 0)
+
+
 def test_what_the_log_held_before_is_recorded_and_not_told() -> None:
     """The watch begins at offset 2: the two generations before are of the past."""
     watching = Watching()
@@ -213,6 +237,42 @@ def test_a_group_that_rebalances_for_ever_costs_no_more_memory() -> None:
         assert len(ended.lines) < 12
 
 
+def test_a_rebalance_of_many_lines_keeps_the_line_that_begins_it() -> None:
+    """Lines between are dropped beyond a bound, and only those."""
+    log = Log(Watching())
+    log.generation(1, "a")
+    group = log.watching.groups["orders"]
+    first = group.first
+    for number in range(7_000):
+        line = TraceEvent(event=Event.MEMBER_ADDED, ts_us=number, group_id="orders")
+        log.watching._follow("orders", line)
+        if number == 2_999:
+            assert len(group.lines) == 3_000 + first - 1
+
+    assert (len(group.lines), group.lines[first - 1].ts_us) == (first + 5_000, 0)
+    assert group.lines[-1].ts_us - group.lines[first].ts_us == 4_999
+
+
+def test_counters_of_a_group_that_died_go_on_when_it_returns() -> None:
+    """A counter that fell would be a restart to Prometheus."""
+    log = Log(Watching())
+    log.generation(1, "a", "b")
+    log.generation(2)
+    log.watching.note_time(1.5)
+    log.delete(GroupMetadataKey(group="orders"))
+    assert log.watching.groups == {}
+    dead = log.watching.exposition(0, {})
+    (again,) = log.generation(1, "c")
+    assert again.number == 3
+    assert (again.changes, again.members_before) == (("c joined",), 0)
+
+    alive = log.watching.exposition(0, {})
+    for text, joined in ((dead, 1), (alive, 2)):
+        assert f'rebalances_total{{group="orders",cause="MEMBER_JOINED"}} {joined}' in text
+        assert 'group_unowned_seconds_total{group="orders"} 3.000' in text
+    assert "group_members{" not in dead
+
+
 def test_a_group_that_is_deleted_is_forgotten() -> None:
     """Its last offset and its group record end; a group of that name begins from nothing."""
     log = Log(Watching())
@@ -227,17 +287,38 @@ def test_a_group_that_is_deleted_is_forgotten() -> None:
     assert log.watching.committed_partitions() == []
 
 
+def test_a_topic_that_is_new_is_asked_for_before_its_records_are_told() -> None:
+    """Each unknown id asks once, whether it gets a name then or not."""
+    watching = Watching()
+    new, deleted = b"1" * 16, b"2" * 16
+    asked = []
+
+    def find_topics() -> None:
+        asked.append(watching.records)
+        watching.name_topic(new, "orders")
+
+    watching.find_topics = find_topics
+    for offset, topic_id in enumerate((new, new, deleted, deleted)):
+        key = ConsumerGroupTargetAssignmentMemberKey(group_id="newer", member_id="a")
+        parts = (TopicPartitions(topic_id=topic_id, partitions=(offset,)),)
+        value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=parts)
+        seen = SeenRecord(0, offset, NOW_MS + offset, *encode_record(LogRecord(key, value, 0)))
+        watching.take([seen], is_drained=True)
+
+    assert asked == [1, 3]
+
+
 def test_only_the_chosen_groups_are_followed() -> None:
     """A pattern names groups; others leave no event and cost nothing."""
-    watching = Watching(["orders-*", "exact", "later"])
+    watching = Watching(["orders-*", "exact", "later", "jobs[1]", "[ab]"])
     told_of = {
         name: bool(Log(watching, name).generation(1, "a"))
-        for name in ("orders-eu", "orders", "exact", "exactly")
+        for name in ("orders-eu", "orders", "exact", "exactly", "jobs[1]", "jobs1", "a")
     }
 
-    assert told_of == {"orders-eu": True, "orders": False, "exact": True, "exactly": False}
-    assert list(watching.groups) == ["orders-eu", "exact"]
-    assert watching.unseen_names() == ["later"]
+    assert [name for name, is_told in told_of.items() if is_told] == list(watching.groups)
+    assert list(watching.groups) == ["orders-eu", "exact", "jobs[1]"]
+    assert watching.unseen_names() == ["later", "[ab]"]
 
 
 def test_lag_is_told_when_it_keeps_rising_and_when_it_is_over() -> None:
@@ -255,6 +336,26 @@ def test_lag_is_told_when_it_keeps_rising_and_when_it_is_over() -> None:
         [("orders", 1_100, True)],
         [("orders", 10, False)],
     ]
+
+
+def test_lag_rises_though_readings_of_other_partitions_come_between() -> None:
+    """Ends are read page by page: a page without a group's partitions tells nothing of it."""
+    watching = Watching(least_lag=100)
+    log = Log(watching)
+    log.commit(0, 1_000)
+    log.commit(1, 1_000)
+
+    behind = []
+    for end in (1_100, 1_200, 1_300, 1_400):
+        behind += watching.note_log_ends({("t", 0): end})
+        behind += watching.note_log_ends({("elsewhere", 0): end})
+    assert behind == [("orders", 400, True)]
+
+    watching.note_log_ends({("t", 1): 1_050})
+    assert watching.groups["orders"].lag == 450
+    log.delete(OffsetCommitKey(group="orders", topic="t", partition=0))
+    watching.note_log_ends({("t", 1): 1_060})
+    assert watching.groups["orders"].lag == 60
 
 
 def test_metrics_tell_owners_lag_and_causes() -> None:
