@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from coordinator_sim.errors import ConfigError, ScenarioError
@@ -258,6 +259,7 @@ def test_an_impossible_share_group_is_refused(fields: dict[str, object], words: 
 
 
 @settings(max_examples=6, deadline=None)
+@example(poison=1, release=0, limit=4, crash_ms=11_733)
 @given(
     poison=st.integers(0, 5),
     release=st.integers(0, 5),
@@ -280,14 +282,18 @@ def test_every_record_is_accepted_once_or_used_up(
     scenario = world(*members, happenings=[crash], seconds=32, rate=5, group_settings=group)
     events = played(scenario)
     accepted = ends(events, "accept")
-    told: dict[int, list[tuple[int, str]]] = {}
-    for at_us, name, offset, _ in deliveries(events):
-        told.setdefault(offset, []).append((at_us, name))
+    told: dict[int, list[tuple[int, str, int]]] = {}
+    for at_us, name, offset, count in deliveries(events):
+        told.setdefault(offset, []).append((at_us, name, count))
 
     assert len(accepted) == len(set(accepted))
     assert max(map(len, told.values())) <= limit
     for offset in set(range(60)) - set(accepted):
-        at_us, name = told[offset][-1]
+        at_us, name, count = told[offset][-1]
         is_poison = poison and offset % poison == 0
         died = (name, at_us <= crash_ms * 1_000) == ("a", True)
-        assert len(told[offset]) == limit if is_poison and not died else died, offset
+        assert count == limit if is_poison and not died else died, offset
+        for before, after in pairwise([(0, "", 0), *told[offset]]):
+            # What the broker gave to the member while it died was a delivery that nobody saw.
+            is_over_crash = before[0] <= crash_ms * 1_000 <= after[0]
+            assert after[2] - before[2] in ((1, 2) if is_over_crash else (1,)), offset
