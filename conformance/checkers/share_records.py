@@ -5,7 +5,7 @@ least limit of deliveries and the longest lock that Kafka allows are taken, so t
 is blamed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,6 +35,8 @@ class _Delivery:
     """Whether an acknowledgement may have arrived without an answer, or was refused."""
     was_disturbed: bool = False
     """Whether a fault may lie between its fetch and its poll, and have ended its lock."""
+    has_lost_lock: bool = False
+    """Whether its lock ran out; the member may have fetched the record again since."""
 
 
 @dataclass(slots=True)
@@ -48,16 +50,18 @@ class _Records:
     """Every further delivery, after the one before it."""
     disturbed_us: int | None = None
     """When the last fault came."""
+    lost: dict[Record, tuple[str | None, int]] = field(default_factory=dict)
+    """Whose lock on a record ran out last, and at which delivery."""
 
     def take(self, event: TraceEvent) -> None:
         """Take the next event."""
         match event.event:
             case Event.RECORDS_DELIVERED:
-                for record in _records_of(event):
-                    self._deliver(record, event)
+                _for_each(event, self._deliver)
             case Event.RECORDS_ACKNOWLEDGED:
-                for record in _records_of(event):
-                    self._acknowledge(record, event)
+                _for_each(event, self._acknowledge)
+            case Event.LOCK_TIMED_OUT:
+                _for_each(event, self._lose)
             case Event.LIFECYCLE if event.reason_text in _LIFE_ENDS:
                 for each in self.last.values():
                     if each.event.client_id == event.client_id and each.outcome is None:
@@ -76,10 +80,17 @@ class _Records:
             int(event.attrs["deliveries"]),
             was_disturbed=since is not None and event.ts_us <= since + _DISTURBED_US,
         )
+        delivery.has_lost_lock = self.lost.get(record) == (event.client_id, delivery.count)
         if before is not None:
             self.again.append((record, before, delivery))
         self.last[record] = delivery
         self.delivered_us[record[:3]] = event.ts_us
+
+    def _lose(self, record: Record, event: TraceEvent) -> None:
+        lost = self.lost[record] = event.client_id, int(event.attrs["deliveries"])
+        held = self.last.get(record)
+        if held is not None and lost == (held.event.client_id, held.count):
+            held.has_lost_lock = True
 
     def _acknowledge(self, record: Record, event: TraceEvent) -> None:
         delivery = self.last.get(record)
@@ -89,6 +100,11 @@ class _Records:
             delivery.is_unsure = True
         else:
             delivery.outcome = event
+
+
+def _for_each(event: TraceEvent, note: Callable[[Record, TraceEvent], None]) -> None:
+    for record in _records_of(event):
+        note(record, event)
 
 
 def _records_of(event: TraceEvent) -> Iterator[Record]:
@@ -116,12 +132,19 @@ def _violation(invariant: str, record: Record, message: str, *events: TraceEvent
 
 
 def _judge_deliveries(history: History) -> Findings:
-    """Each delivery counts up, unless its lock was renewed; none follows a final outcome."""
+    """Each delivery counts up, unless its lock was renewed; none follows a final outcome.
+
+    A member whose lock ran out may have fetched the record again when it acknowledges the delivery
+    before: brokers compare the member alone (SharePartition.validateAcknowledgementBatchMemberId),
+    and what it has fetched is delivered all the same.
+    """
     found = []
     again = _read(history).again
     for record, before, delivery in again:
         event, outcome = delivery.event, before.outcome
         if outcome is not None and outcome.attrs["type"] in _FINAL:
+            if before.has_lost_lock and event.client_id == outcome.client_id:
+                continue
             message = f"is delivered after {outcome.client_id} settled it: {outcome.attrs['type']}"
             found.append(_violation("I11", record, message, before.event, outcome, event))
         elif (

@@ -39,6 +39,26 @@ def test_a_record_fetched_before_a_fault_may_be_late(since_s: int, is_blamed: bo
     assert [each.invariant for each in report.violations] == ["I11"] * is_blamed
 
 
+@pytest.mark.parametrize(("member", "is_blamed"), [("a", False), ("b", True)])
+def test_a_member_may_settle_what_it_has_fetched_again(member: str, is_blamed: bool) -> None:
+    """Its lock ran out, it has the record again, and acknowledges the first delivery of it.
+
+    Brokers look at the member alone, so that the second delivery comes behind the acceptance.
+    """
+    history = share_history("an accepted record is delivered again")
+    first = history[0]
+    lost = replace(first, event=Event.LOCK_TIMED_OUT, ts_us=first.ts_us + 1)
+    events = [
+        replace(each, client_id=member)
+        if each.attrs.get("deliveries") == "2" and each.position == 1
+        else each
+        for each in [first, lost, *history[1:]]
+    ]
+    report = check_all([replace(each, seq=seq) for seq, each in enumerate(events)])
+
+    assert [each.invariant for each in report.violations] == ["I11"] * is_blamed
+
+
 def test_every_invariant_has_a_broken_history() -> None:
     """No checker goes untested."""
     assert {invariant for invariant, _ in BROKEN_SHARES.values()} == set(INVARIANTS)
