@@ -155,7 +155,7 @@ def send_spoilt(server: Served, count: int, seed: int) -> int:
         try:
             found.sendall(with_length(spoilt(random, frames, cluster)))
             if number % 7 == 0:
-                found.settimeout(0.005)
+                found.settimeout(0.02)
                 with suppress(TimeoutError):
                     if not found.recv(1 << 16):
                         raise ConnectionResetError
