@@ -336,7 +336,9 @@ def _judge(
     plan: GroupPlan, events: list[TraceEvent], fidelity: GroupFidelity, window: Window
 ) -> None:
     tallies = compare(plan.episode, events, window)
-    plan.is_reproduced = all(each.is_whole for each in tallies.values())
+    # A stretch is reproduced or not, whatever part is shown: figures of windows add up.
+    whole = tallies if window == ALWAYS else compare(plan.episode, events)
+    plan.is_reproduced = all(each.is_whole for each in whole.values())
     for kind, tally in tallies.items():
         fidelity.tallies.setdefault(kind, Tally()).add(tally)
     if plan.episode.resumed:

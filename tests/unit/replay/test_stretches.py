@@ -185,3 +185,16 @@ def test_times_without_count_as_often_as_they_are_named(
     window = Window(0, 40).but(spans[:3]).but(spans[3:])
     is_out = any(from_us <= at_us < until_us for from_us, until_us in spans)
     assert window.holds(at_us) == (0 <= at_us < 40 and not is_out)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_windows_of_a_stretch_are_judged_by_the_whole_of_it(place: int) -> None:
+    """A part that looks right by itself would be counted in a window, and not in the whole."""
+    events = tampered(place)
+    cut_us = sum(stretches()[place]) // 2 // 1_000 * 1_000
+    windows = [Window(), Window(until_us=cut_us), Window(from_us=cut_us)]
+    reports = [replay_log(events, INFO, window=window).report for window in windows]
+    whole, *parts = (sum_of(each.coverage for each in report.groups) for report in reports)
+    assert 0 < whole.reproduced < whole.rebalances
+    assert sum(part.reproduced for part in parts) == whole.reproduced
+    assert all(part.missed == whole.missed for part in parts)
