@@ -16,7 +16,7 @@ from coordinator_sim.cli.window import (
     window_in,
 )
 from coordinator_sim.cli.wording import counted, listed
-from coordinator_sim.trace.window import clock
+from coordinator_sim.trace.window import ALWAYS, clock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from coordinator_sim.replay.work import Partitions
     from coordinator_sim.runs.run_directory import RunDirectory
     from coordinator_sim.trace.events import RunInfo, TraceEvent
+    from coordinator_sim.trace.window import Window
     from coordinator_sim_conformance.checkers import Report
 
 
@@ -142,7 +143,7 @@ def show_findings(
         typer.echo(document_of(run.info, weighed, verdicts, as_document(window), found=len(found)))
         return
     echo_window(run.info, window)
-    lines = told(weighed, words)
+    lines = told(weighed, words) if weighed else [nothing_found(events, run, window)]
     if len(found) > len(weighed):
         lines.append(f"\n{len(weighed)} of {counted(len(found), 'finding')}; --top shows more.")
     typer.echo("\n".join([*lines, "", *invariant_lines(verdicts, "trace")]))
@@ -185,12 +186,27 @@ def document_of(
     return msgspec.json.encode(document).decode()
 
 
+def nothing_found(events: "list[TraceEvent]", run: "RunDirectory", window: "Window") -> str:
+    """Why there is no finding: a rebalance whose length is not known may have cost much."""
+    from coordinator_sim.replay.logs import charges_of
+
+    charges = [each for each in charges_of(events, run.info) if window.holds(each.seen_us)]
+    untimed = sum(each.rebalancing_us is None for each in charges)
+    where = "" if window == ALWAYS else " in this time"
+    if untimed:
+        return (
+            f"Nothing to find{where}, but the length of {untimed} of "
+            f"{counted(len(charges), 'rebalance')} is not known: the trace lacks the beginning or "
+            "the end, as records of the offsets topic do. A broker's server.log has both."
+        )
+    return (
+        f"Nothing to find: no group of this trace loses time in rebalances{where}, or does work "
+        "twice."
+    )
+
+
 def told(weighed: "list[Weighed]", words: list[str]) -> list[str]:
     """The findings, line by line; `words` are the trace and its window, for the next command."""
-    if not weighed:
-        where = " in this time" if words[1:] else ""
-        nothing = f"no group of this trace loses time in rebalances{where}, or does work twice"
-        return [f"Nothing to find: {nothing}."]
     lines: list[str] = []
     for rank, each in enumerate(weighed, 1):
         finding = each.finding

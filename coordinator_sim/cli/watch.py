@@ -11,7 +11,7 @@ import typer
 
 from coordinator_sim import __version__
 from coordinator_sim.cli.explain import course, generations, shortened
-from coordinator_sim.cli.member import parse_bootstrap
+from coordinator_sim.cli.member import MAX_PORT, parse_bootstrap
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError, needing
 from coordinator_sim.trace.events import Event, RunInfo, Source
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from coordinator_sim.live.watching import Ended, Watching
     from coordinator_sim.trace.events import TraceEvent
 
-MAX_PORT: Final = 65_535
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -233,7 +233,7 @@ class ClusterWatch:
             self._behind.discard(partition)
         elif code in {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET}:  # noqa: SLF001
             self._lost[partition] = None
-        elif code in _DENIED and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise _denied(error)
 
     def _find_lost(self) -> None:

@@ -4,7 +4,6 @@ A finding names what it would take; what that would save is computed by replays,
 Findings of one group overlap: a rebalance may be a deploy's and wait for a dead member.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median_low
@@ -46,7 +45,6 @@ ESTIMATED: Final = "estimated"
 """Bases of a finding: from the trace's lines; with savings from a replay; with a guess in it."""
 
 FLAPPING: Final = "flapping-member"
-_COMES_AND_GOES: Final = re.compile(r" (?:went and came back again and again: |was restarted )")
 STATIC: Final = "group.instance.id=stable"
 _NO_DELAY: Final = "group.initial.rebalance.delay.ms=0"
 _USUAL_DELAY: Final = "group.initial.rebalance.delay.ms=3000"
@@ -183,6 +181,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         first_us: When it first happened, microseconds of the trace's clock; of rebalances their
             first lines count. None where the trace does not tell.
         last_us: When it last happened.
+        client: Client id of the one that comes and goes; empty in findings of another kind.
     """
 
     group_id: str
@@ -201,12 +200,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     source_refs: tuple[str, ...] = ()
     first_us: int | None = None
     last_us: int | None = None
-
-    @property
-    def client(self) -> str:
-        """Client id of a client that comes and goes, with which `what` begins; or else empty."""
-        found = _COMES_AND_GOES.search(self.what)
-        return self.what[: found.start()] if found else ""
+    client: str = ""
 
 
 def findings_of(
@@ -493,7 +487,7 @@ def _flapping(group_id: str, shown: _Shown) -> list[Finding]:
         setting=_static(shown.every),
         change=f"See in its own log why {client} restarts.",
     )
-    return _finding(group_id, FLAPPING, behind, words)
+    return _finding(group_id, FLAPPING, behind, words, client=client)
 
 
 def _one_shots(costs: Sequence[RebalanceCost]) -> list[tuple[RebalanceCost, RebalanceCost, int]]:

@@ -89,6 +89,7 @@ def _loops(lines: _Lines, costs: _Costs, window: Window) -> Iterator[Finding]:
         yield Finding(
             group_id=group_id,
             kind=RESTART_LOOP,
+            client=client,
             rebalances=len(behind),
             cost_s=cost_s or float(len(apart)),
             cost_unit=SECONDS_REBALANCING if cost_s else JOINS,

@@ -274,6 +274,7 @@ def _weighed(
     part = finding
     if coverage.missed:
         shown = window.but(coverage.missed)
+        # Other clients count as if they stayed, so that the part is of the same client.
         behind = [
             replace(each, restart="") if finding.client not in {"", each.client} else each
             for each in costs[finding.group_id]

@@ -31,6 +31,7 @@ FINDING_SCHEMA: Final = pa.schema(
         ("confidence", pa.float64()),
         ("source_refs", pa.list_(pa.string())),
         *((name, pa.int64()) for name in ("first_us", "last_us")),
+        ("client", pa.string()),
     ]
 )
 COST_COLUMNS: Final = (
@@ -117,4 +118,5 @@ def _row(finding: Finding) -> dict[str, object]:
         "source_refs": list(finding.source_refs),
         "first_us": finding.first_us,
         "last_us": finding.last_us,
+        "client": finding.client,
     }

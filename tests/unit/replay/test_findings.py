@@ -27,6 +27,7 @@ from coordinator_sim.replay.savings import _weighed, findings_in, weigh, weigh_d
 from coordinator_sim.replay.storms import STORM_COUNT, STORM_MS, storms_of
 from coordinator_sim.replay.work import Partitions
 from coordinator_sim.runs.holdings import covered, gaps
+from coordinator_sim.runs.run_directory import RunDirectoryWriter
 from coordinator_sim.sim.scenario import Scenario
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
@@ -410,7 +411,7 @@ def test_command_prints_the_columns_of_the_table_as_json(trace: Path) -> None:
         *("trace_id", "cluster_id", "group_id", "rank", "kind", "rebalances", "cost_s"),
         *("cost_unit", "what", "change", "setting", "saves_s", "basis", "confidence"),
         *("source_refs", "not_computed", "assumes", "more_rebalances", "first_us", "last_us"),
-        *("of_s", "coverage", "printed"),
+        *("of_s", "coverage", "printed", "client"),
     }
 
 
@@ -594,3 +595,29 @@ def test_a_wrong_option_is_one_line(tmp_path: Path, arguments: list[str], words:
     result = runner.invoke(app, ["findings", str(trace), *arguments])
     assert isinstance(result.exception, ConfigError)
     assert words in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("began", "words"),
+    [
+        (False, "Nothing to find, but the length of 1 of 1 rebalance is"),
+        (True, "Nothing to find: no "),
+    ],
+)
+def test_a_rebalance_without_a_length_is_not_said_to_cost_nothing(
+    began: bool, words: str, tmp_path: Path
+) -> None:
+    """Records of an offsets topic tell the end of a rebalance alone."""
+    told = [
+        TraceEvent(event=Event.PREPARE_REBALANCE, ts_us=0, generation=0, group_id="g"),
+        TraceEvent(event=Event.JOIN_COMPLETE, ts_us=1, generation=1, members=1, group_id="g"),
+        TraceEvent(event=Event.SYNC_LEADER, ts_us=2, generation=1, group_id="g"),
+    ]
+    info = RunInfo(
+        trace_id="t", source=Source.OFFSETS_TOPIC, cluster_id="c", version="0", profile="ingested"
+    )
+    with RunDirectoryWriter(tmp_path / "trace", info) as writer:
+        for seq, event in enumerate(told[not began :]):
+            writer.record(replace(event, seq=seq))
+    done = CliRunner().invoke(app, ["findings", str(tmp_path / "trace")])
+    assert done.stdout.startswith(words), done.stdout

@@ -82,6 +82,7 @@ def flapping(client: str) -> Finding:
     return Finding(
         group_id="orders",
         kind=FLAPPING,
+        client=client,
         rebalances=6,
         cost_s=1.0,
         what=f"{client} went and came back again and again: 6 rebalances, 1.0 s of rebalancing.",
