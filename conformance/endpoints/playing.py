@@ -181,8 +181,8 @@ class Fleet:
                 endings.put(None)
 
         with ThreadPoolExecutor(len(chosen)) as pool:
-            runs = [pool.submit(play, variant) for variant in chosen]
             try:
+                runs = [pool.submit(play, variant) for variant in chosen]
                 for _ in chosen:
                     yield from iter(endings.get, None)
             except BaseException:
@@ -246,11 +246,11 @@ class Fleet:
             self._may_run,
             start(self._folder, folder, variant.settings, profile) as server,
         ):
-            if self._is_stopped:
-                raise DataError(f"{self._named.name}: the run was stopped")
+            # Known before it is asked: `_stop` may be called between any two lines of this.
             self._running[number] = server
-            watchdog = process.Watchdog(server, self._hangs_after_s)
             try:
+                if self._is_stopped:
+                    raise DataError(f"{self._named.name}: the run was stopped")
                 host, _, port = server.bootstrap.rpartition(":")
                 declared = Declared(
                     name=self._named.name,
@@ -258,12 +258,13 @@ class Fleet:
                     newest=variant.newest,
                     lacks=variant.lacks,
                 )
-                endpoint = Endpoint([(host, int(port))], Security(), declared, watchdog.problem)
-                with closing(endpoint):
-                    yield Host(endpoint, watchdog)
+                with closing(process.Watchdog(server, self._hangs_after_s)) as watchdog:
+                    address = [(host, int(port))]
+                    endpoint = Endpoint(address, Security(), declared, watchdog.problem)
+                    with closing(endpoint):
+                        yield Host(endpoint, watchdog)
             finally:
                 del self._running[number]
-                watchdog.close()
 
 
 _Unclear = list[tuple[Case, Ending | None]]
