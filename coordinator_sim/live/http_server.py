@@ -166,6 +166,7 @@ class RestServer:
             log_config=None,
             access_log=False,
             lifespan="off",
+            timeout_keep_alive=int(PATIENCE_S),
         )
         config.load()
         config.ssl = tls

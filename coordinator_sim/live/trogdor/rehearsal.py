@@ -450,6 +450,7 @@ class Rehearsal:
         attrs = {"task": task_id, "kind": kind, **more}
         failure = await network.call("POST", "/v1/trace/mark", {"what": what, "attrs": attrs})
         if failure:
+            self._failed.append(task_id)
             self._say(failure)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from coordinator_sim.listening import bound_socket
 
@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     import uvicorn
 
     from coordinator_sim.server.control.control import Control
+
+_IDLE_S: Final = 120
+"""How long a connection may be idle, in seconds.
+
+Longer than clients keep theirs (httpx 5, aiohttp 15, Go 90): a request is lost that is sent while
+the server closes its connection.
+"""
 
 
 class ControlServer:
@@ -84,6 +91,7 @@ class ControlServer:
                 log_config=None,
                 access_log=False,
                 lifespan="off",
+                timeout_keep_alive=_IDLE_S,
                 ws="none",
                 timeout_graceful_shutdown=1,
             )
