@@ -4,13 +4,14 @@ A cost belongs to the last rebalance that began before the cost ended. Time is l
 members, standstill of the group and resources without owner (`docs/glossary.md`); findings, costs
 and replays take their figures from here. Where no ownership is known there are upper bounds
 instead. Times are microseconds. Other definitions, as of what changed hands between generations,
-are those of `docs/trace-schema.md`; the reports compute the same in Spark.
+are those of `docs/trace-schema.md`. The reports take their tables from here, group by group.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
 from msgspec import Struct
@@ -18,8 +19,8 @@ from msgspec.structs import replace
 
 from coordinator_sim.messages.embedded.contents import is_cooperative
 from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances
+from coordinator_sim.replay.moves import Handed, Move, handed_out, moves_of
 from coordinator_sim.replay.storms import storm_numbers
-from coordinator_sim.replay.strategies import Owners, fewest_moves, moves_between
 from coordinator_sim.runs.holdings import (
     Holding,
     Interval,
@@ -35,105 +36,6 @@ from coordinator_sim.trace.history import coordinator_events, group_lines, rebal
 from coordinator_sim.trace.rebalances import NumberedRebalance, RebalanceOutcome
 from coordinator_sim.trace.schema import GenerationRow, day_of
 from coordinator_sim.trace.work import repetitions
-
-_CONNECT: Final = "connect"
-_CONNECT_KINDS: Final = ("c:", "t:")
-
-
-class Shift(Struct, frozen=True, kw_only=True):
-    """The moves of one kind of resources between two completed generations.
-
-    Args:
-        at_us: When the later one was handed out.
-        moved: Resources with another owner.
-        voluntary: Of these, those whose old owner stayed.
-        needless: Moves beyond the fewest that a balanced result needs, or, for a result that is
-            less balanced, beyond the fewest to its sizes; None where subscriptions differ.
-    """
-
-    at_us: int
-    moved: int
-    voluntary: int
-    needless: int | None
-
-
-class _Handed(Struct, frozen=True):
-    """What one generation gave to whom."""
-
-    row: GenerationRow
-    owners: Owners
-
-
-def shifts_of(generations: Sequence[GenerationRow], names: Names) -> list[Shift]:
-    """Return what moved in a group, in order; each generation after its first has a row a kind."""
-    lives: defaultdict[tuple[int, str], list[_Handed]] = defaultdict(list)
-    for row in sorted(generations, key=lambda row: (row.incarnation, row.generation)):
-        for kind in _CONNECT_KINDS if row.protocol_type == _CONNECT else ("",):
-            lives[row.incarnation, kind].append(_Handed(row, _owners(row, names, kind)))
-    return [
-        _shift(before, after)
-        for life in lives.values()
-        for before, after in pairwise(_complete(life))
-    ]
-
-
-def _owners(row: GenerationRow, names: Names, prefix: str) -> Owners:
-    listed = names[row.resource_list_id]
-    return {
-        listed[place]: row.member_keys[owner]
-        for place, owner in enumerate(row.owners)
-        if owner >= 0 and listed[place].startswith(prefix)
-    }
-
-
-def _complete(life: Sequence[_Handed]) -> Iterator[_Handed]:
-    """Yield the generations in which a hand-over is complete."""
-    before: Owners = {}
-    for handed in life:
-        row = handed.row
-        cooperative = is_cooperative(row.protocol_name)
-        drops = any(resource not in handed.owners for resource in before)
-        if not (cooperative and row.member_keys and (row.delay_ms > 0 or drops)):
-            yield handed
-        before = handed.owners if cooperative else {}
-
-
-def _shift(before: _Handed, after: _Handed) -> Shift:
-    old, new, keys = before.owners, after.owners, after.row.member_keys
-    moved = moves_between(old, new)
-    survivors = set(keys)
-    orphaned = sum(
-        resource in new and key not in survivors and key != new[resource]
-        for resource, key in old.items()
-    )
-    needless = None
-    if after.row.subscriptions_equal and keys:
-        fewest = fewest_moves(old, new, keys)
-        needless = moved - (fewest if moved >= fewest else _fewest_to_sizes(old, new, survivors))
-    return Shift(
-        at_us=after.row.sync_us or 0,
-        moved=moved,
-        voluntary=moved - orphaned,
-        needless=needless,
-    )
-
-
-def _fewest_to_sizes(old: Owners, new: Owners, survivors: set[str]) -> int:
-    """Return the fewest moves from the old owners to what each member has now."""
-    held: defaultdict[str, int] = defaultdict(int)
-    orphaned = 0
-    for resource, key in old.items():
-        if resource not in new:
-            continue
-        if key in survivors:
-            held[key] += 1
-        else:
-            orphaned += 1
-    loads: defaultdict[str, int] = defaultdict(int)
-    for key in new.values():
-        loads[key] += 1
-    return orphaned + sum(max(0, count - loads[key]) for key, count in held.items())
-
 
 _FOR_EVER_US: Final = (1 << 63) - 1
 
@@ -155,40 +57,19 @@ class Downtime(Struct, frozen=True, kw_only=True):
     is_bound: bool = False
 
 
-def downtimes_of(
-    rebalances: Sequence[NumberedRebalance],
-    held: Sequence[Holding],
-    assigned_or_gone: Mapping[str, Sequence[int]],
-    end_us: int,
-) -> list[Downtime]:
-    """Return what each rebalance of a group cost.
+def stopped_by_number(
+    rebalances: Sequence[NumberedRebalance], held: Sequence[Holding], end_us: int
+) -> dict[int, int]:
+    """Return by number of a rebalance the time in which nobody owned anything; 0 is in it.
 
-    A standstill counts in the rebalances that it lasts through; a pause, and a time without an
-    owner, belongs to the last rebalance that began before it ended.
-
-    Args:
-        rebalances: Rebalances of the group, in order.
-        held: Holdings of the group.
-        assigned_or_gone: By member, when it was told its assignment or was gone.
-        end_us: End of the trace.
+    One that is still open, or has no known start, is absent.
     """
-    tiles = _tiles(rebalances)
-    seen_us = [each.rebalance.first_line.ts_us for each in rebalances]
-    paused, unowned = [0] * len(rebalances), [0] * len(rebalances)
-    for from_us, to_us in _pauses(tiles, held, assigned_or_gone, end_us):
-        paused[place_of(seen_us, to_us)] += to_us - from_us
-    for ended_us, length_us in _unowned(rebalances, held, end_us):
-        unowned[place_of(seen_us, ended_us)] += length_us
-    idle = _Covered(standstills(rebalances, held, end_us))
-    stopped = {
+    idle = _Passed(standstills(rebalances, held, end_us))
+    return {
         tile.number: idle.within(tile.from_us, tile.to_us)
-        for tile in tiles
+        for tile in _tiles(rebalances)
         if tile.quiet_us is not None
     }
-    return [
-        Downtime(paused_us=pause, stopped_us=stopped.get(each.number, 0), unowned_us=gap)
-        for each, pause, gap in zip(rebalances, paused, unowned, strict=True)
-    ]
 
 
 def bounds_of(
@@ -301,24 +182,52 @@ def _pauses(
     return _charged(tiles, found)
 
 
-def _unowned(
+class Gap(Struct, frozen=True, kw_only=True):
+    """A time in which a resource had no owner; microseconds.
+
+    Args:
+        unowned_us: Its length without the time in which the group had no members; above 0.
+        joining_us: Of this, while members joined.
+        syncing_us: Between the end of the join and the leader's assignment.
+        waiting_us: Outside any rebalance: failures not yet detected, answers under way, delays.
+    """
+
+    resource: str
+    from_us: int
+    to_us: int
+    joining_us: int
+    syncing_us: int
+    unowned_us: int
+    waiting_us: int
+
+
+def unowned_in(
     rebalances: Sequence[NumberedRebalance], held: Sequence[Holding], end_us: int
-) -> list[Interval]:
-    """Return the ends of times without an owner of each resource, and their lengths."""
-    empty = _Covered(_empty_times(rebalances, end_us))
+) -> Iterator[Gap]:
+    """Yield the times without an owner of each resource, after its first owner."""
+    empty = _Passed(empty_times(rebalances, end_us))
+    joining, syncing = (_Passed(phase) for phase in _phases(rebalances))
     of: defaultdict[str, list[Interval]] = defaultdict(list)
     for each in held:
         of[each.resource].append((each.from_us, each.to_us))
-    found = []
-    for own in of.values():
+    for resource, own in of.items():
         for from_us, to_us in gaps(covered(own), end_us):
-            length_us = to_us - from_us - empty.within(from_us, to_us)
-            if length_us > 0:
-                found.append((to_us, length_us))
-    return found
+            unowned_us = to_us - from_us - empty.within(from_us, to_us)
+            if unowned_us > 0:
+                joining_us = joining.within(from_us, to_us)
+                syncing_us = syncing.within(from_us, to_us)
+                yield Gap(
+                    resource=resource,
+                    from_us=from_us,
+                    to_us=to_us,
+                    joining_us=joining_us,
+                    syncing_us=syncing_us,
+                    unowned_us=unowned_us,
+                    waiting_us=max(0, unowned_us - joining_us - syncing_us),
+                )
 
 
-def _empty_times(rebalances: Sequence[NumberedRebalance], end_us: int) -> list[Interval]:
+def empty_times(rebalances: Sequence[NumberedRebalance], end_us: int) -> list[Interval]:
     """Return when the group had no members."""
     ends_us = [*(each.rebalance.first_line.ts_us for each in rebalances[1:]), end_us]
     return covered(
@@ -330,26 +239,35 @@ def _empty_times(rebalances: Sequence[NumberedRebalance], end_us: int) -> list[I
     )
 
 
-class _Covered:
-    """Disjoint intervals in order, and how much of them lies within another."""
+def _phases(rebalances: Sequence[NumberedRebalance]) -> tuple[list[Interval], list[Interval]]:
+    """Return when members joined, and when they waited for the leader's assignment."""
+    joining, syncing = [], []
+    for each in rebalances:
+        begun, joined, ended = each.rebalance.start, each.rebalance.join, each.rebalance.ended
+        joined = joined or ended
+        if begun is not None and joined is not None and joined.ts_us > begun.ts_us:
+            joining.append((begun.ts_us, joined.ts_us))
+        if joined is not None and ended is not None and ended.ts_us > joined.ts_us:
+            syncing.append((joined.ts_us, ended.ts_us))
+    return joining, syncing
+
+
+class _Passed:
+    """The time that intervals take up to an instant; where they overlap, each counts."""
 
     def __init__(self, intervals: Sequence[Interval]) -> None:
-        self._intervals = intervals
-        self._starts = [from_us for from_us, _ in intervals]
-        self._before = [0]
-        for from_us, to_us in intervals:
-            self._before.append(self._before[-1] + to_us - from_us)
+        self._starts = sorted(from_us for from_us, _ in intervals)
+        self._ends = sorted(to_us for _, to_us in intervals)
+        self._sums = [list(accumulate(each, initial=0)) for each in (self._starts, self._ends)]
 
     def within(self, from_us: int, to_us: int) -> int:
-        """Return the length of the intervals between two instants."""
+        """Return the time of the intervals between two instants."""
         return self._until(to_us) - self._until(from_us)
 
     def _until(self, at_us: int) -> int:
-        place = bisect_right(self._starts, at_us) - 1
-        if place < 0:
-            return 0
-        from_us, to_us = self._intervals[place]
-        return self._before[place] + min(at_us, to_us) - from_us
+        begun, over = bisect_right(self._starts, at_us), bisect_right(self._ends, at_us)
+        begun_us, over_us = self._sums[0][begun], self._sums[1][over]
+        return begun * at_us - begun_us - (over * at_us - over_us)
 
 
 def _start_us(told: NumberedRebalance) -> int | None:
@@ -455,13 +373,21 @@ def charges_in(told: Told) -> list[Charge]:
         rebalances = rebalances_of(group_id, lines)
         if rebalances:
             costs = costs_of_rebalances(rebalances, lines)
-            book = _Book(rebalances, costs, told, dense.get(group_id, []), own[group_id])
-            charges.extend(book.charges(again.get(group_id)))
+            of_group = GroupCosts(rebalances, costs, told, dense.get(group_id, []), own[group_id])
+            charges.extend(of_group.charges(again.get(group_id)))
     return charges
 
 
-class _Book:
-    """The costs of one group's rebalances."""
+class GroupCosts:
+    """The costs of one group's rebalances, and the ownership that they follow from.
+
+    Args:
+        rebalances: Its rebalances, in order.
+        costs: Their causes and lengths.
+        told: Facts of the trace; its events and assignments are not read.
+        dense: Assignments of the group.
+        events: Its events, in order.
+    """
 
     def __init__(
         self,
@@ -471,60 +397,107 @@ class _Book:
         dense: Sequence[GenerationRow],
         events: Sequence[TraceEvent],
     ) -> None:
-        self._rebalances = rebalances
+        self._rebalances, self._costs = rebalances, costs
+        self._told, self._dense, self._events = told, dense, events
         self._seen_us = [each.rebalance.first_line.ts_us for each in rebalances]
-        self._is_assigned = bool(dense) and (told.source in _EXACT or _is_whole(dense, events))
-        self._shifts: list[Shift] = []
-        if self._is_assigned:
-            self._shifts = shifts_of(dense, told.names)
-            held = holdings_of(dense, events, told.names, told.end_us)
-            downtimes = downtimes_of(rebalances, held, assigned_or_gone(events), told.end_us)
-        else:
-            downtimes = bounds_of(rebalances, costs)
-        self._unowned_us = [each.unowned_us for each in downtimes]
-        self._costs = [
-            replace(
-                cost,
-                paused_us=downtime.paused_us,
-                stopped_us=downtime.stopped_us,
-                is_bound=downtime.is_bound,
-            )
-            for cost, downtime in zip(costs, downtimes, strict=True)
-        ]
+
+    @cached_property
+    def is_assigned(self) -> bool:
+        """Whether the assignments of all its generations are known."""
+        is_exact = self._told.source in _EXACT
+        return bool(self._dense) and (is_exact or _is_whole(self._dense, self._events))
+
+    @cached_property
+    def handed(self) -> list[list[Handed]]:
+        """What its generations gave."""
+        return handed_out(self._dense, self._told.names)
+
+    @cached_property
+    def moves(self) -> list[Move]:
+        """What moved between them."""
+        return moves_of(self.handed)
+
+    @cached_property
+    def held(self) -> list[Holding]:
+        """Who held what when, as far as it is known."""
+        return holdings_of(self._dense, self._events, self._told.names, self._told.end_us)
+
+    @cached_property
+    def unowned(self) -> list[Gap]:
+        """When its resources had no owner."""
+        return list(unowned_in(self._rebalances, self.held, self._told.end_us))
+
+    @cached_property
+    def stopped(self) -> dict[int, int]:
+        """How long each rebalance stopped the group, by number."""
+        return stopped_by_number(self._rebalances, self.held, self._told.end_us)
 
     def charges(self, again: Iterable[tuple[int, int]] | None) -> list[Charge]:
         """Return the costs; `again` are records read again, None where no records are told."""
-        moves: list[list[Shift]] = [[] for _ in self._costs]
-        for shift in self._shifts:
-            moves[place_of(self._seen_us, shift.at_us)].append(shift)
+        is_known = self.is_assigned
+        downtimes = self._downtimes() if is_known else bounds_of(self._rebalances, self._costs)
+        moves: list[list[Move]] = [[] for _ in self._costs]
+        for move in self.moves if is_known else ():
+            moves[place_of(self._seen_us, move.row.sync_us or 0)].append(move)
         repeated = [0] * len(self._costs)
         for at_us, count in again or ():
             repeated[place_of(self._seen_us, at_us)] += count
         storms = storm_numbers(self._costs)
-        is_known = self._is_assigned
         return [
             Charge(
                 group_id=told.episode.group_id,
-                cost=cost,
+                cost=replace(
+                    cost,
+                    paused_us=downtime.paused_us,
+                    stopped_us=downtime.stopped_us,
+                    is_bound=downtime.is_bound,
+                ),
                 source_ref=told.episode.source_ref,
-                day=day_of(self._seen_us[place]),
-                seen_us=self._seen_us[place],
+                day=day_of(seen_us),
+                seen_us=seen_us,
                 end_us=None if told.rebalance.ended is None else told.rebalance.ended.ts_us,
                 storm=storms.get(cost.number, 0),
                 rebalancing_us=told.rebalance.length_us,
-                unowned_us=self._unowned_us[place],
-                moved=sum(each.moved for each in moves[place]) if is_known else None,
-                voluntary=sum(each.voluntary for each in moves[place]) if is_known else None,
-                needless=_needless(moves[place]) if is_known else None,
-                reprocessed=None if again is None else repeated[place],
+                unowned_us=downtime.unowned_us,
+                moved=sum(each.moved for each in own) if is_known else None,
+                voluntary=sum(each.voluntary for each in own) if is_known else None,
+                needless=_needless(own) if is_known else None,
+                reprocessed=None if again is None else count,
             )
-            for place, (told, cost) in enumerate(zip(self._rebalances, self._costs, strict=True))
+            for told, cost, downtime, seen_us, own, count in zip(
+                self._rebalances,
+                self._costs,
+                downtimes,
+                self._seen_us,
+                moves,
+                repeated,
+                strict=True,
+            )
+        ]
+
+    def _downtimes(self) -> list[Downtime]:
+        """Return what each rebalance cost in time.
+
+        A standstill counts in the rebalances that it lasts through; a pause, and a time without an
+        owner, belongs to the last rebalance that began before it ended.
+        """
+        paused, unowned = [0] * len(self._costs), [0] * len(self._costs)
+        tiles, ends = _tiles(self._rebalances), assigned_or_gone(self._events)
+        for from_us, to_us in _pauses(tiles, self.held, ends, self._told.end_us):
+            paused[place_of(self._seen_us, to_us)] += to_us - from_us
+        for gap in self.unowned:
+            unowned[place_of(self._seen_us, gap.to_us)] += gap.unowned_us
+        return [
+            Downtime(
+                paused_us=pause, stopped_us=self.stopped.get(each.number, 0), unowned_us=gap_us
+            )
+            for each, pause, gap_us in zip(self._rebalances, paused, unowned, strict=True)
         ]
 
 
-def _needless(shifts: Sequence[Shift]) -> int | None:
-    known = [each.needless for each in shifts if each.needless is not None]
-    return sum(known) if len(known) == len(shifts) else None
+def _needless(moves: Sequence[Move]) -> int | None:
+    known = [each.excess_moves for each in moves if each.excess_moves is not None]
+    return sum(known) if len(known) == len(moves) else None
 
 
 def _is_whole(dense: Sequence[GenerationRow], events: Sequence[TraceEvent]) -> bool:

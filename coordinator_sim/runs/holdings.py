@@ -1,7 +1,7 @@
 """Ownership intervals of partitions, from a trace's assignments and its members' own events.
 
 Costs of rebalances (`replay.charges`), of deploys and of rehearsals all use them. The definitions
-are those of `docs/trace-schema.md`; the reports compute the same in Spark.
+are those of `docs/trace-schema.md`. The reports take their ownership from here.
 """
 
 from collections import defaultdict
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from coordinator_sim.messages.embedded.contents import is_cooperative
@@ -35,12 +36,17 @@ _ENDS_OF_PROCESS: Final = frozenset({"crashed", "gone"})
 
 
 class Holding(Struct, frozen=True):
-    """One stretch of time in which a member held a resource; from (included) to (excluded)."""
+    """One stretch of time in which a member held a resource; from (included) to (excluded).
+
+    The generations are those in which it began and ended; None where nothing tells.
+    """
 
     resource: str
     member_key: str
     from_us: int
     to_us: int
+    first_generation: int | None = None
+    last_generation: int | None = None
 
 
 class Span(Struct, frozen=True):
@@ -80,6 +86,8 @@ def holdings_of(
 ) -> list[Holding]:
     """Return the holdings of one group, unsorted; those of one resource may overlap.
 
+    A member's unbroken hold on what is assigned to it is one holding.
+
     Workers that record their work hold what runs, members whose steps are told what these say, and
     all others what their generation assigns to them.
 
@@ -92,22 +100,39 @@ def holdings_of(
     if any(line.event in _WORK and "resources" in line.attrs for line in lines):
         return list(_working(lines, _spans_of(lines), end_us))
     if any(map(tells_holdings, lines)):
-        return [
-            Holding(each.resource, each.member_key, each.from_us, each.to_us)
-            for each in step_holdings(lines, end_us)
-        ]
+        return [Holding(*msgspec.structs.astuple(each)) for each in step_holdings(lines, end_us)]
     lives: defaultdict[int, list[GenerationRow]] = defaultdict(list)
     for row in sorted(generations, key=lambda row: (row.incarnation, row.generation)):
         lives[row.incarnation].append(row)
     found = _by_generation(_spans_of(lines))
-    held: list[Holding] = []
+    pieces: defaultdict[str, list[tuple[int, int, str, int]]] = defaultdict(list)
     for rows in lives.values():
         for row, following in zip_longest(rows, rows[1:]):
             given = _resources_by_member(row, names)
             for key, intervals in _member_holds(row, following, found, end_us).items():
-                own = given.get(key, ())
-                held.extend(Holding(name, key, *interval) for interval in intervals for name in own)
-    return held
+                for from_us, to_us in intervals:
+                    piece = (from_us, row.generation, key, to_us)
+                    for name in given.get(key, ()):
+                        pieces[name].append(piece)
+    return [each for name, own in pieces.items() for each in _unbroken(name, sorted(own))]
+
+
+def _unbroken(resource: str, pieces: Sequence[tuple[int, int, str, int]]) -> Iterator[Holding]:
+    """Yield the holdings of a resource: what one member holds without a break is one."""
+    first = last = 0
+    since_us = until_us = reached_us = 0
+    holder: str | None = None
+    for from_us, generation, key, to_us in pieces:
+        if holder == key and reached_us >= from_us:
+            first, last = min(first, generation), max(last, generation)
+            until_us = max(until_us, to_us)
+        else:
+            if holder is not None:
+                yield Holding(resource, holder, since_us, until_us, first, last)
+            holder, since_us, until_us, first, last = key, from_us, to_us, generation, generation
+        reached_us = to_us
+    if holder is not None:
+        yield Holding(resource, holder, since_us, until_us, first, last)
 
 
 def assigned_or_gone(lines: Sequence[TraceEvent]) -> dict[str, list[int]]:
@@ -280,30 +305,32 @@ def _working(
                 for span in spans.get(key, ())
             )
         ]
-    for client, resource, (since_us, until_us) in _runs_of(lines, end_us):
+    for client, resource, start, until_us in _runs_of(lines, end_us):
         for key, (from_us, to_us) in belonged.get(client, ()):
-            begin, end = max(since_us, from_us), min(until_us, to_us)
+            begin, end = max(start.ts_us, from_us), min(until_us, to_us)
             if end > begin:
-                yield Holding(resource, key, begin, end)
+                yield Holding(resource, key, begin, end, start.generation, start.generation)
 
 
-def _runs_of(lines: Sequence[TraceEvent], end_us: int) -> Iterator[tuple[str, str, Interval]]:
+def _runs_of(
+    lines: Sequence[TraceEvent], end_us: int
+) -> Iterator[tuple[str, str, TraceEvent, int]]:
     """Yield when each client ran each connector and task, whether it was a member or not."""
-    running: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    running: defaultdict[str, dict[str, TraceEvent]] = defaultdict(dict)
     for line in lines:
         client = line.client_id or ""
         own = running[client]
         named = line.attrs.get("resources", "") if line.event in _WORK else ""
         changed = list(own) if _ends_process(line) else named.split(" ") if named else []
         for resource in changed:
-            since_us = own.pop(resource, None)
-            if since_us is not None:
-                yield client, resource, (since_us, line.ts_us)
+            start = own.pop(resource, None)
+            if start is not None:
+                yield client, resource, start, line.ts_us
             if line.event is Event.TASKS_STARTED:
-                own[resource] = line.ts_us
+                own[resource] = line
     for client, own in running.items():
-        for resource, since_us in own.items():
-            yield client, resource, (since_us, end_us)
+        for resource, start in own.items():
+            yield client, resource, start, end_us
 
 
 def _or(value_us: int | None, otherwise_us: int) -> int:
