@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
@@ -17,10 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coordinator_sim.trace.schema import generation_schema, resource_schema
+from coordinator_sim.trace.events import Source
+from coordinator_sim.trace.schema import event_schema, generation_schema, resource_schema
 from coordinator_sim_reports.session import spark_session
 from coordinator_sim_reports.sources import ddl_of
-from coordinator_sim_reports.transforms.moves import moves
+from coordinator_sim_reports.transforms.groups import GroupPass, Records
+from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, dense_pieces
+from coordinator_sim_reports.workers.group import RunFacts
 
 GROUPS: Final = 500
 PARTITIONS: Final = 200
@@ -28,6 +32,18 @@ MEMBERS: Final = 24
 RESHUFFLE_EVERY: Final = 50
 BAR_CPU_S_PER_100M: Final = 25.0
 LIMIT_GB: Final = 4
+RUN: Final = RunFacts(
+    source=Source.SIM,
+    scenario=None,
+    assignor=None,
+    profile="4.4",
+    version="",
+    seed=None,
+    undecodable_assignments=0,
+    first_ts_us=0,
+    last_ts_us=0,
+    end_us=0,
+)
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _SAMPLE_S: Final = 0.2
@@ -197,27 +213,31 @@ def main() -> None:
         floor = count_in_numpy(directory)
         floor_s = time.process_time() - before_s
         with spark_session("local[2]", shuffle_partitions=4) as spark:
-            dense = spark.read.schema(ddl_of(generation_schema())).parquet(str(directory))
-            resources = spark.createDataFrame([], ddl_of(resource_schema()))
+            files = spark.read.format("binaryFile").load(str(directory)).select("path", "content")
+            cut = partial(dense_pieces, counts={})
+            dense = files.mapInArrow(cut, ddl_of(PIECE_SCHEMA))
+            names = [("bench", 0, [f"p:orders-{number}" for number in range(PARTITIONS)])]
+            resources = spark.createDataFrame(names, ddl_of(resource_schema()))
             spark.range(1).count()
-            table = moves(dense, resources)
+            events = spark.createDataFrame([], f"{ddl_of(event_schema())}, cluster_id string")
+            told = Records(events, (), dense, resources)
+            facts = {"bench": RUN}
             with Usage() as whole:
-                row = table.selectExpr(
-                    "sum(moved)", "sum(kept)", "sum(excess_moves)", "avg(stickiness)"
-                ).first()
-            with Usage() as alone:
-                again = table.selectExpr("sum(moved)").first()
-    if row is None or again is None or not row[0] == again[0] == floor:
-        raise SystemExit(f"churn: Spark found {row} and {again} moves, numpy {floor}")
+                row = (
+                    GroupPass(told, facts, ("moves",))
+                    .table("moves")
+                    .selectExpr("sum(moved)", "sum(kept)", "sum(excess_moves)", "avg(stickiness)")
+                    .first()
+                )
+    if row is None or row[0] != floor:
+        raise SystemExit(f"churn: Spark found {row} moves, numpy {floor}")
     per_100m = whole.cpu_s * 100_000_000 / count
     print(
         f"churn: {count / 1e6:.0f} M assignments, {floor / 1e6:.1f} M moves: "
         f"{whole.cpu_s:.1f} CPU-s, {whole.wall_s:.1f} s wall, peak {whole.peak_bytes / 1e9:.1f} GB "
         f"resident (limit {LIMIT_GB}); numpy floor {floor_s:.2f} CPU-s, "
         f"ratio {whole.cpu_s / floor_s:.1f}; {per_100m:.1f} CPU-s per 100 M "
-        f"(bar {BAR_CPU_S_PER_100M:.0f}, at --full)\n"
-        f"churn: that is moves, bounds, excess and stickiness, compiled on the way; moves alone, "
-        f"once that has run: {alone.cpu_s:.1f} CPU-s, {alone.wall_s:.1f} s wall"
+        f"(bar {BAR_CPU_S_PER_100M:.0f}, at --full)"
     )
 
 

@@ -171,7 +171,7 @@ def answers_of(costs: Sequence[Row], objective_lag_ms: int) -> list[Answer]:
     """Return the answer of each scenario, of consumers and of Connect workers apart.
 
     Args:
-        costs: Rows of `transforms.costs.run_costs` with `LAG_COSTS`, in the order of the grid.
+        costs: Rows of `choice_costs.run_costs` with `LAG_COSTS`, in the order of the grid.
         objective_lag_ms: The objective of all runs.
     """
     answers = []

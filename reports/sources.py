@@ -1,9 +1,9 @@
 """Reads run directories into data frames. No metric is computed here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,11 +19,14 @@ from coordinator_sim.trace.schema import (
     GENERATIONS_DIR,
     RESOURCES_DIR,
     EventRow,
+    RunManifest,
     event_schema,
     generation_schema,
     resource_schema,
 )
 from coordinator_sim_reports.local_frames import listed
+from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, dense_pieces
+from coordinator_sim_reports.workers.group import RunFacts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,17 +59,21 @@ class TraceFrames:
         runs: One row per trace with the content of its `run.json`.
         events: One row per event (offset events: per partition); columns of the trace schema.
         generations: One dense row per generation with assignments.
+        dense_pieces: The same in one piece of bytes for each group (`PIECE_SCHEMA`).
         resources: One row per resource list.
         files: One row per file that an import read, with what of it was understood.
         skews: One row per pair of an import's sources, with how far their clocks are apart.
+        facts: Facts of the runs by trace id, for the workers.
     """
 
     runs: "DataFrame"
     events: "DataFrame"
     generations: "DataFrame"
+    dense_pieces: "DataFrame"
     resources: "DataFrame"
     files: "DataFrame"
     skews: "DataFrame"
+    facts: Mapping[str, RunFacts]
 
 
 def open_traces(paths: Sequence[Path]) -> list[RunDirectory]:
@@ -115,9 +122,26 @@ def read_traces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> TraceFra
         runs=known,
         events=_with_clusters(rows, runs, known),
         generations=_table(spark, runs, GENERATIONS_DIR, generation_schema()),
+        dense_pieces=_dense_pieces(spark, runs),
         resources=_table(spark, runs, RESOURCES_DIR, resource_schema()),
         files=_files(spark, runs),
         skews=_skews(spark, runs),
+        facts={run.info.trace_id: _facts(run.info) for run in runs},
+    )
+
+
+def _facts(info: RunManifest) -> RunFacts:
+    return RunFacts(
+        source=info.source,
+        scenario=info.scenario,
+        assignor=info.assignor,
+        profile=info.profile,
+        version=info.version,
+        seed=info.seed,
+        undecodable_assignments=info.counts.get("undecodable_assignments", 0),
+        first_ts_us=info.first_ts_us,
+        last_ts_us=info.last_ts_us,
+        end_us=info.last_ts_us or 0,
     )
 
 
@@ -225,6 +249,17 @@ def _counted(events: "DataFrame", runs: Sequence[RunDirectory]) -> "DataFrame":
     return events.where(reduce(or_, ends))
 
 
+def _dense_pieces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
+    folders = [run.path / GENERATIONS_DIR for run in runs]
+    known = [str(folder) for folder in folders if folder.is_dir()]
+    if not known:
+        return listed(spark, [], ddl_of(PIECE_SCHEMA))
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", value=True)
+    counts = {run.info.trace_id: run.info.counts.get("generations") for run in runs}
+    cut = partial(dense_pieces, counts=counts)
+    return reader.load(known).select("path", "content").mapInArrow(cut, ddl_of(PIECE_SCHEMA))
+
+
 def _with_defaults(events: "DataFrame") -> "DataFrame":
     """Fill in the values that a line of an event leaves out because they are the defaults."""
     from pyspark.sql import functions
@@ -246,6 +281,9 @@ def ddl_of(schema: pa.Schema) -> str:
 def _spark_type(kind: pa.DataType) -> str:
     if pa.types.is_list(kind):
         return f"array<{_spark_type(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        fields = (f"`{each.name}`: {_spark_type(each.type)}" for each in kind.fields)
+        return f"struct<{', '.join(fields)}>"
     if pa.types.is_map(kind):
         return f"map<{_spark_type(kind.key_type)}, {_spark_type(kind.item_type)}>"
     return {

@@ -149,8 +149,8 @@ class SweepSummary(Struct, frozen=True, kw_only=True):
         seeds: Number of drawn worlds of each choice.
         seeds_left: Number of those that were asked for too, but there was no time for them.
         scenarios: Number of scenarios in them.
-        choices: Rows of `transforms.costs.choice_costs`, in reading order.
-        by_scenario: Rows of `transforms.costs.scenario_costs`, in reading order.
+        choices: Rows of `transforms.choice_costs.choice_costs`, in reading order.
+        by_scenario: Rows of `transforms.choice_costs.scenario_costs`, in reading order.
         candidates: Every combination of choices; see `tradeoffs.candidate_rows`.
         objective: What keeping the lag objective costs, by scenario; empty without an objective.
         left_out: Scenarios of the catalogue that are not compared, with the reason; empty when the
@@ -476,7 +476,7 @@ def _lag_rows(
     spark: "SparkSession", grid: Sequence[Trial], finished: Sequence[Finished]
 ) -> "DataFrame":
     """Return what the lag objective cost each run, as the run's task has written it."""
-    from coordinator_sim_reports.transforms.costs import LAG_COSTS
+    from coordinator_sim_reports.transforms.choice_costs import LAG_COSTS
 
     told = [(location(each.path, spark) / LAG_NAME).read_bytes() for each in finished]
     costs = [msgspec.json.decode(text, type=dict[str, float]) for text in told]
@@ -498,34 +498,23 @@ def _compare(
     What a lag objective costs the runs (`lags`) is among them.
     """
     from coordinator_sim_reports.tables import kinds_of
-    from coordinator_sim_reports.transforms import (
-        availability,
-        balance,
-        moves,
-        rebalances,
-        working,
+    from coordinator_sim_reports.transforms.choice_costs import (
+        OF_RUNS,
+        choice_costs,
+        run_costs,
+        scenario_costs,
     )
-    from coordinator_sim_reports.transforms.costs import choice_costs, run_costs, scenario_costs
-    from coordinator_sim_reports.transforms.work import work
+    from coordinator_sim_reports.transforms.groups import GroupPass, Records, group_events
 
-    runs = store.keep("runs", frames.runs)
+    store.keep("runs", frames.runs)
     kinds = kinds_of(frames.events)
-    events = rebalances.group_events(frames.events, kinds)
-    held = store.keep("rebalances", rebalances.rebalances(events))
-    dense, resources = frames.generations, frames.resources
-    owned = store.keep("ownership", working.ownership_of(dense, resources, events, runs, kinds))
-    tables = {
-        "rebalances": held,
-        "ownership": owned,
-        "moves": store.keep("moves", moves.moves(dense, resources)),
-        "unowned": store.keep("unowned", availability.unowned(owned, held, runs)),
-        "stopped": store.keep("stopped", availability.stop_the_world(owned, held, runs)),
-        "imbalance": store.keep("imbalance", balance.imbalance(dense, resources, runs)),
-        "work": store.keep("work", work(frames.events)),
-    }
+    events = group_events(frames.events, kinds)
+    told = Records(events, kinds, frames.dense_pieces, frames.resources)
+    made = GroupPass(told, frames.facts, OF_RUNS)
+    tables = {name: store.keep(name, made.table(name)) for name in OF_RUNS}
     if lags is not None:
         tables["lag_costs"] = store.keep("lag_costs", lags)
-    costs = store.keep("run_costs", run_costs(trial_rows, dense, tables))
+    costs = store.keep("run_costs", run_costs(trial_rows, frames.generations, tables))
     return (
         costs,
         store.keep("choice_costs", choice_costs(costs)),
@@ -539,7 +528,7 @@ def _rows(table: "DataFrame") -> list[dict[str, Any]]:
 
 def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int, str]:
     """Sort key: questions in their order, scenarios by name, choices from oldest to newest."""
-    from coordinator_sim_reports.transforms.costs import QUESTIONS
+    from coordinator_sim_reports.transforms.choice_costs import QUESTIONS
     from coordinator_sim_reports.trials import MEMBERSHIPS
 
     choices = (*CONNECT_PROTOCOLS, *CONSUMER_ASSIGNORS, *MEMBERSHIPS)

@@ -54,7 +54,7 @@ def candidates(
     """Return the candidates of a sweep, by unit, each unit in the order of its first run.
 
     Args:
-        costs: Rows of `transforms.costs.run_costs`, in the order of the grid.
+        costs: Rows of `transforms.choice_costs.run_costs`, in the order of the grid.
         objectives: Columns that decide who is on the front.
         figures: Further columns whose spreads are wanted.
     """

@@ -64,7 +64,7 @@ def stopped_by_number(
 
     One that is still open, or has no known start, is absent.
     """
-    idle = _Passed(standstills(rebalances, held, end_us))
+    idle = Passed(standstills(rebalances, held, end_us))
     return {
         tile.number: idle.within(tile.from_us, tile.to_us)
         for tile in _tiles(rebalances)
@@ -205,8 +205,8 @@ def unowned_in(
     rebalances: Sequence[NumberedRebalance], held: Sequence[Holding], end_us: int
 ) -> Iterator[Gap]:
     """Yield the times without an owner of each resource, after its first owner."""
-    empty = _Passed(empty_times(rebalances, end_us))
-    joining, syncing = (_Passed(phase) for phase in _phases(rebalances))
+    empty = Passed(empty_times(rebalances, end_us))
+    joining, syncing = (Passed(phase) for phase in _phases(rebalances))
     of: defaultdict[str, list[Interval]] = defaultdict(list)
     for each in held:
         of[each.resource].append((each.from_us, each.to_us))
@@ -252,12 +252,13 @@ def _phases(rebalances: Sequence[NumberedRebalance]) -> tuple[list[Interval], li
     return joining, syncing
 
 
-class _Passed:
+class Passed:
     """The time that intervals take up to an instant; where they overlap, each counts."""
 
-    def __init__(self, intervals: Sequence[Interval]) -> None:
-        self._starts = sorted(from_us for from_us, _ in intervals)
-        self._ends = sorted(to_us for _, to_us in intervals)
+    def __init__(self, intervals: Iterable[Interval]) -> None:
+        own = list(intervals)
+        self._starts = sorted(from_us for from_us, _ in own)
+        self._ends = sorted(to_us for _, to_us in own)
         self._sums = [list(accumulate(each, initial=0)) for each in (self._starts, self._ends)]
 
     def within(self, from_us: int, to_us: int) -> int:
@@ -419,7 +420,7 @@ class GroupCosts:
 
     @cached_property
     def held(self) -> list[Holding]:
-        """Who held what when, as far as it is known."""
+        """Intervals of ownership, as far as they are known."""
         return holdings_of(self._dense, self._events, self._told.names, self._told.end_us)
 
     @cached_property

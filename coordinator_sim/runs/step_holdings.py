@@ -4,7 +4,7 @@ A target assignment gives no ownership. A member holds the partitions of its las
 and those it must revoke until it has revoked them. Where members report the partitions that they
 get, revoke and lose, the reports count instead. A classic member, in a group that migrates to the
 protocol or back, holds the assignment of its SyncGroup answer until its eager rejoin or its next
-answer. The Spark report reads its ownership from here, too.
+answer. Reports read their ownership from here, too.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,7 @@
 """Counts the work in a trace: records processed once, again, never, or by several at once.
 
-The one definition of these counts; the Spark report computes the same for many traces and is
-checked against it. RECORDS_PROCESSED events are read, each of them one stretch: consecutive
+The one definition of these counts, for commands and reports. RECORDS_PROCESSED events are read,
+each of them one stretch: consecutive
 records of one partition, processed by one owner in the time up to the event. A stretch of a share
 group counts records that are done, in any order; its repetitions are RECORDS_DELIVERED events.
 """

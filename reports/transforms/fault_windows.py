@@ -1,20 +1,20 @@
 """Fault windows of a run: when each task ran, and what happened to the groups meanwhile."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
 from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from coordinator_sim_reports.transforms.overlaps import COVER, with_covered_time, with_mark_count
-from coordinator_sim_reports.transforms.ownership import empty_times
+from coordinator_sim_reports.local_frames import has_no_rows
+from coordinator_sim_reports.workers.group import FaultWindow, RunFacts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 WINDOW_NO: Final = "window_no"
-DURING: Final = "rebalances_during"
-AFTER: Final = "rebalances_after"
 _RUN: Final = (C.TRACE_ID, C.CLUSTER_ID)
 _SPAN: Final = (*_RUN, C.ORDINAL, "name", "task", "kind", C.FROM_US, C.TO_US)
 _RUNNING: Final = "TaskRunning"
@@ -109,43 +109,12 @@ def _struck(attrs: Column) -> Column:
     )
 
 
-def window_effects(
-    windows: "DataFrame",
-    events: "DataFrame",
-    rebalance_rows: "DataFrame",
-    unowned_rows: "DataFrame",
-    runs: "DataFrame",
-) -> "DataFrame":
-    """Return what happened to each group of a run in each of its fault windows.
-
-    Input: fault windows; events of groups, for the session timeouts; rebalances; unowned; runs.
-    Output: key (group, window_no): `rebalances_during`, those that began from `from_us` on, before
-    `to_us`; `rebalances_after`, those that began from `to_us` on, within the longest session
-    timeout of the group and before the next window (`next_from_us`), null where the window has no
-    end or no member told its timeout; `unowned_us`, within the window, summed over the group's
-    resources.
-    """
-    sessions = (
-        events.where(F.col(C.EVENT) == "JOIN_REQ")
-        .groupBy(*C.GROUP_KEY)
-        .agg((F.max("session_timeout_ms").cast("bigint") * _US_PER_MS).alias("session_us"))
-    )
-    groups = rebalance_rows.select(*C.GROUP_KEY).distinct().join(sessions, [*C.GROUP_KEY], "left")
-    seen = F.broadcast(windows).join(groups, list(_RUN))
-    starts = rebalance_rows.select(*C.GROUP_KEY, F.col(C.START_US).alias(C.FROM_US))
-    tails = seen.where(F.col("is_ended") & F.col("session_us").isNotNull()).select(
-        *C.GROUP_KEY,
-        WINDOW_NO,
-        F.col(C.TO_US).alias(C.FROM_US),
-        F.least(F.col(C.TO_US) + F.col("session_us"), "next_from_us").alias(C.TO_US),
-    )
-    after = with_mark_count(tails, starts, AFTER).drop(C.FROM_US, C.TO_US)
-    gaps = unowned_rows.select(*C.GROUP_KEY, F.lit("unowned").alias(COVER), C.FROM_US, C.TO_US)
-    empties = empty_times(rebalance_rows, runs).withColumn(COVER, F.lit("empty"))
-    spans = seen.select(*C.GROUP_KEY, WINDOW_NO, C.FROM_US, C.TO_US)
-    during = with_covered_time(spans, gaps.unionByName(empties), ("unowned",), outside="empty")
-    return (
-        with_mark_count(during, starts, DURING)
-        .drop(C.FROM_US, C.TO_US)
-        .join(after, [*C.GROUP_KEY, WINDOW_NO], "left")
-    )
+def with_windows(facts: Mapping[str, RunFacts], windows: "DataFrame") -> dict[str, RunFacts]:
+    """Return facts of runs with their fault windows."""
+    found = dict(facts)
+    if not has_no_rows(windows):
+        for row in windows.orderBy(*_RUN, WINDOW_NO).collect():
+            told = FaultWindow(**{name: row[name] for name in FaultWindow.__struct_fields__})
+            own = found[row[C.TRACE_ID]]
+            found[row[C.TRACE_ID]] = replace(own, faults=(*own.faults, told))
+    return found

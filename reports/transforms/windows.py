@@ -7,34 +7,17 @@ time from its first rebalance there to the first one after the window.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim.trace.window import ALWAYS, Window
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from coordinator_sim_reports.local_frames import has_no_rows, listed
+from coordinator_sim_reports.local_frames import listed
+from coordinator_sim_reports.workers.group import RunFacts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_INSTANTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "rebalances": ("seen_us",),
-    "rebalance_costs": ("seen_us",),
-    "generations": (C.JOIN_DONE_US, C.SYNC_US),
-    "moves": (C.SYNC_US,),
-    "imbalance": (C.SYNC_US,),
-    "assignments": ("owned_from_us",),
-    "unowned": (C.TO_US,),
-    "paused": (C.FROM_US,),
-    "lag": ("at_us",),
-}
-"""Tables of rows with an instant, and the columns that may tell it."""
-_LASTING: Final = {
-    "ownership": (C.FROM_US, C.TO_US),
-    "member_sessions": ("first_seen_us", C.END_US),
-}
-"""Tables of rows that last, from and to (null: to the end)."""
-_NUMBERED: Final = {"stopped": C.REBALANCE_NO, "waits": C.REBALANCE_NO, "convergence": "chain_no"}
-"""Tables of rows that belong to a rebalance, and the column with its number."""
 _SINCE: Final = "since_us"
 _BEFORE: Final = "before_us"
 
@@ -62,67 +45,40 @@ class Windows:
         }
         return runs.join(self._frame, C.TRACE_ID).withColumns(ends).select(*runs.columns)
 
-    def events(self, events: "DataFrame") -> "DataFrame":
-        """Return events within the windows."""
-        return self._cut(events, self._frame, [C.TRACE_ID], _is_at(F.col(C.TS_US)))
+    def facts(self, facts: Mapping[str, RunFacts]) -> dict[str, RunFacts]:
+        """Return facts of runs that begin and end with their windows."""
+        return {
+            trace_id: _cut(own, self.of.get(trace_id, ALWAYS)) for trace_id, own in facts.items()
+        }
 
     def faults(self, fault_windows: "DataFrame") -> "DataFrame":
         """Return fault windows that last within the windows."""
         lasts = _lasts(C.FROM_US, C.TO_US)
         return self._cut(fault_windows, self._frame, [C.TRACE_ID], lasts)
 
-    def shown(self, tables: "Mapping[str, DataFrame]") -> "dict[str, DataFrame]":
-        """Return what of tables lies within the windows.
+    def at(self, table: "DataFrame", spans: "DataFrame", name: str) -> "DataFrame":
+        """Return the rows whose instant lies in the spans of their groups."""
+        return self._cut(table, spans, list(C.GROUP_KEY), _is_at(F.col(name)))
 
-        Input: whole tables by name, `rebalances` among them; those without a time stay whole.
-        Output: the same tables, of groups that rebalance within the windows alone.
-        """
-        rebalances = tables["rebalances"]
-        spans = self._spans(rebalances).persist()
-        numbers = self._cut(rebalances, spans, list(C.GROUP_KEY), _is_at(F.col("seen_us")))
-        numbers = numbers.select(*C.GROUP_KEY, C.REBALANCE_NO)
-        found = dict(tables)
-        for name, table in tables.items():
-            if has_no_rows(table):
-                continue
-            if name in _INSTANTS:
-                is_in = _is_at(F.coalesce(*map(F.col, _INSTANTS[name])))
-                found[name] = self._cut(table, spans, list(C.GROUP_KEY), is_in)
-            elif name in _LASTING:
-                found[name] = self._cut(table, spans, list(C.GROUP_KEY), _lasts(*_LASTING[name]))
-            elif name in _NUMBERED:
-                own = numbers.withColumnRenamed(C.REBALANCE_NO, _NUMBERED[name])
-                found[name] = table.join(own, [*C.GROUP_KEY, _NUMBERED[name]], "left_semi")
-            elif name == "fault_windows":
-                found[name] = self.faults(table)
-        return found
-
-    def _spans(self, rebalances: "DataFrame") -> "DataFrame":
-        """Return for each group that rebalances within its window from when to when costs are."""
-        seen = F.col("seen_us")
-        return (
-            rebalances.join(self._frame, C.TRACE_ID)
-            .groupBy(*C.GROUP_KEY)
-            .agg(
-                F.min(seen).alias("first_us"),
-                F.min(F.when(_is_at(seen), seen)).alias("shown_us"),
-                F.min(F.when(seen >= F.col(_BEFORE), seen)).alias("next_us"),
-            )
-            .where(F.col("shown_us").isNotNull())
-            .select(
-                *C.GROUP_KEY,
-                # What ended before the first rebalance of a group is charged to that one, too.
-                F.when(F.col("shown_us") == F.col("first_us"), ALWAYS.from_us)
-                .otherwise(F.col("shown_us"))
-                .alias(_SINCE),
-                F.coalesce("next_us", F.lit(ALWAYS.until_us)).alias(_BEFORE),
-            )
-        )
+    def lasting(self, sessions: "DataFrame", spans: "DataFrame") -> "DataFrame":
+        """Return the member sessions that last within the spans of their groups."""
+        lasts = _lasts("first_seen_us", C.END_US)
+        return self._cut(sessions, spans, list(C.GROUP_KEY), lasts)
 
     def _cut(
         self, table: "DataFrame", spans: "DataFrame", key: list[str], is_in: "Column"
     ) -> "DataFrame":
         return table.join(spans, key).where(is_in).select(*table.columns)
+
+
+def _cut(facts: RunFacts, window: Window) -> RunFacts:
+    first_us, last_us = facts.first_ts_us, facts.last_ts_us
+    return replace(
+        facts,
+        first_ts_us=None if first_us is None else window.nearest_us(first_us),
+        last_ts_us=None if last_us is None else window.nearest_us(last_us),
+        window=window,
+    )
 
 
 def _is_at(at_us: "Column") -> "Column":

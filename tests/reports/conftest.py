@@ -30,8 +30,10 @@ def frame(spark: "SparkSession") -> Frame:
     """Makes a frame of a table of the trace, or of a column list, from partial rows."""
     from coordinator_sim.trace.schema import event_schema, generation_schema, resource_schema
     from coordinator_sim_reports.sources import ddl_of
+    from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA
 
     ddls = {
+        "dense_pieces": ddl_of(PIECE_SCHEMA),
         "events": ddl_of(event_schema()) + ", cluster_id string",
         "generations": ddl_of(generation_schema()),
         "resources": ddl_of(resource_schema()),

@@ -7,30 +7,21 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from msgspec import to_builtins
 from msgspec.structs import replace
 
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.causes import GroupStory, explain_group
 from coordinator_sim.replay.compare import figures
 from coordinator_sim.replay.course import Course
-from coordinator_sim.runs.ownership import dense_rows
 from coordinator_sim.runs.step_holdings import step_holdings
-from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
-from coordinator_sim.trace.schema import plain, rows_of
-from coordinator_sim_reports.transforms.moves import moves
-from coordinator_sim_reports.transforms.rebalances import generations, group_events, rebalances
-from coordinator_sim_reports.transforms.working import stepping
 from tests.reports.conftest import Frame
+from tests.reports.groups import of_events, on_spark, rows
 from tests.unit.coordinator.consumer.test_consumer_trace import Told
 from tests.unit.coordinator.share import test_share_trace as share
 from tests.unit.coordinator.streams import test_streams_trace as streams
 from tests.unit.coordinator.streams.test_streams_groups import STATEFUL
-
-INFO = RunInfo(
-    trace_id="t", source=Source.SIM, cluster_id="c", version="0", profile="4.4", scenario="story"
-)
 
 
 def story() -> list[TraceEvent]:
@@ -57,24 +48,12 @@ def events() -> list[TraceEvent]:
     return story()
 
 
-def rows(events: list[TraceEvent]) -> list[dict[str, Any]]:
-    """Events as rows of the table of events."""
-    return [
-        {column: plain(getattr(row, column)) for column in row.__struct_fields__}
-        | {"cluster_id": "c"}
-        for ordinal, event in enumerate(events)
-        for row in rows_of(event, ordinal, INFO)
-    ]
-
-
-def test_holdings_on_spark_are_those_of_findings(frame: Frame, events: list[TraceEvent]) -> None:
+def test_holdings_in_reports_are_those_of_findings(frame: Frame, events: list[TraceEvent]) -> None:
     """One function says who held what: Spark only brings the events together."""
     ends_us = max(event.ts_us for event in events)
-    table = group_events(frame("events", rows(events)))
-    runs = frame("trace_id string, last_ts_us bigint", [{"trace_id": "t", "last_ts_us": ends_us}])
     found = {
-        (row.resource, row.member_key, row.from_us, row.to_us, row.first_generation)
-        for row in stepping(table, runs).collect()
+        (row["resource"], row["member_key"], row["from_us"], row["to_us"], row["first_generation"])
+        for row in on_spark(frame, {"t": events}, ("ownership",))["ownership"]
     }
     assert found == {
         (each.resource, each.member_key, each.from_us, each.to_us, each.first_generation)
@@ -83,23 +62,20 @@ def test_holdings_on_spark_are_those_of_findings(frame: Frame, events: list[Trac
     assert {resource for resource, *_ in found} == {f"p:foo-{index}" for index in range(6)}
 
 
-def test_an_epoch_is_a_rebalance_for_which_nobody_stops(
-    frame: Frame, events: list[TraceEvent]
-) -> None:
+def test_an_epoch_is_a_rebalance_for_which_nobody_stops(events: list[TraceEvent]) -> None:
     """Each has its reason, its target and its end; the protocol is one that keeps what it has."""
-    table = group_events(frame("events", rows(events)))
-    held = rebalances(table)
-    found = held.orderBy("rebalance_no").collect()
-    assert [(row.generation, row.reason, row.outcome) for row in found] == [
+    of_group = of_events(events)
+    found = rows(of_group, "rebalances")
+    assert [(row["generation"], row["reason"], row["outcome"]) for row in found] == [
         (2, "MEMBER_JOINED", "STABLE"),
         (3, "MEMBER_JOINED", "STABLE"),
         (4, "MEMBER_JOINED", "STABLE"),
         (5, "MEMBER_LEFT", "SUPERSEDED"),
         (6, "MEMBER_FAILED", "STABLE"),
     ]
-    assert {row.protocol_name for row in found} == {"server:uniform"}
-    assert not any(row.followup or row.initial_delay for row in found)
-    assert {row.ghosts_before for row in generations(table, held).collect()} == {0}
+    assert {row["protocol_name"] for row in found} == {"server:uniform"}
+    assert not any(row["followup"] or row["initial_delay"] for row in found)
+    assert {row["ghosts_before"] for row in rows(of_group, "generations")} == {0}
 
 
 def streams_story() -> list[TraceEvent]:
@@ -124,38 +100,30 @@ def share_story() -> list[TraceEvent]:
     return told.events
 
 
-def test_tasks_of_a_streams_group_have_owners_and_copies_are_none(frame: Frame) -> None:
-    """Spark's holdings are those of findings, of active tasks alone; moves are of tasks."""
+def test_tasks_of_a_streams_group_have_owners_and_copies_are_none() -> None:
+    """Holdings are those of findings, of active tasks alone; moves are of tasks."""
     events = streams_story()
-    ends_us = max(event.ts_us for event in events)
-    runs = frame("trace_id string, last_ts_us bigint", [{"trace_id": "t", "last_ts_us": ends_us}])
+    of_group = of_events(events)
     found = {
-        (row.resource, row.member_key, row.from_us, row.to_us)
-        for row in stepping(group_events(frame("events", rows(events))), runs).collect()
+        (row["resource"], row["member_key"], row["from_us"], row["to_us"])
+        for row in rows(of_group, "ownership")
     }
     assert found == {
         (each.resource, each.member_key, each.from_us, each.to_us)
-        for each in step_holdings(events, ends_us)
+        for each in step_holdings(events, max(event.ts_us for event in events))
     }
     assert {resource for resource, *_ in found} == {f"s:0_{number}" for number in range(4)}
-    generations_told, resources = dense_rows(events, "t", "c")
-    told = moves(
-        frame("generations", [to_builtins(each) for each in generations_told]),
-        frame("resources", [to_builtins(each) for each in resources]),
-    ).collect()
-    assert {row.kind for row in told} == {"task"}
+    told = rows(of_group, "moves")
+    assert {row["kind"] for row in told} == {"task"}
     # Two go to the second instance, and come back when it falls silent.
-    assert sum(row.moved for row in told) == 4
+    assert sum(row["moved"] for row in told) == 4
 
 
-def test_a_share_group_has_epochs_and_no_owners(frame: Frame) -> None:
+def test_a_share_group_has_epochs_and_no_owners() -> None:
     """Each epoch is a rebalance; nothing is held, for a partition has several members."""
-    events = share_story()
-    ends_us = max(event.ts_us for event in events)
-    table = group_events(frame("events", rows(events)))
-    runs = frame("trace_id string, last_ts_us bigint", [{"trace_id": "t", "last_ts_us": ends_us}])
-    assert stepping(table, runs).collect() == []
-    assert [(row.reason, row.protocol_name) for row in rebalances(table).collect()] == [
+    of_group = of_events(share_story())
+    assert rows(of_group, "ownership") == []
+    assert [(row["reason"], row["protocol_name"]) for row in rows(of_group, "rebalances")] == [
         ("MEMBER_JOINED", "server:simple"),
         ("PARTITIONS_INITIALIZED", "server:simple"),
         ("MEMBER_JOINED", "server:simple"),
@@ -186,19 +154,10 @@ def stories_of(trace: str, events: list[TraceEvent]) -> dict[Key, GroupStory]:
 
 def reported(frame: Frame, traces: dict[str, list[TraceEvent]]) -> dict[Key, list[dict[str, Any]]]:
     """What `report` has of each group, in order."""
-    rows = []
-    for name, events in traces.items():
-        info = RunInfo(
-            trace_id=name, source=Source.BROKER_LOG, cluster_id="c", version="0", profile="ingested"
-        )
-        for ordinal, event in enumerate(events):
-            for row in rows_of(event, ordinal, info):
-                shown = {column: plain(getattr(row, column)) for column in row.__struct_fields__}
-                rows.append(shown | {"cluster_id": "c"})
     found: dict[Key, list[dict[str, Any]]] = {}
-    table = rebalances(group_events(frame("events", rows)))
-    for row in table.orderBy("trace_id", "group_id", "rebalance_no").collect():
-        found.setdefault((row.trace_id, row.group_id), []).append(row.asDict())
+    told = on_spark(frame, traces, ("rebalances",), Source.BROKER_LOG)["rebalances"]
+    for row in sorted(told, key=lambda row: row["rebalance_no"]):
+        found.setdefault((row["trace_id"], row["group_id"]), []).append(row)
     return found
 
 

@@ -5,7 +5,10 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
-from coordinator_sim_reports.transforms.fault_windows import fault_windows, window_effects
+from coordinator_sim_reports.transforms.fault_windows import fault_windows
+from coordinator_sim_reports.workers.group import FaultWindow
+from tests.reports.groups import generation, group
+from tests.reports.groups import rows as rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -15,15 +18,6 @@ Fault = tuple[str, float, dict[str, str]]
 S = 1_000_000
 WORKLOAD = "org.apache.kafka.trogdor.workload"
 RUN = {"cluster_id": "c"}
-GROUP = {"trace_id": "t", "cluster_id": "c", "group_id": "g"}
-KEY = "trace_id string, cluster_id string, group_id string"
-WINDOWS = (
-    "trace_id string, cluster_id string, window_no int, from_us bigint, to_us bigint, "
-    "is_ended boolean, next_from_us bigint"
-)
-REBALANCES = f"{KEY}, rebalance_no bigint, seen_us bigint, start_us bigint, outcome string, "
-REBALANCES += "empty_us bigint"
-UNOWNED = f"{KEY}, resource string, from_us bigint, to_us bigint"
 RUNS = "trace_id string, last_ts_us bigint"
 
 STORIES: dict[str, tuple[list[Fault], float]] = {}
@@ -193,90 +187,89 @@ def test_a_run_without_faults_has_no_window(found: list[Any]) -> None:
 # -- what happened to the groups -----------------------------------------------------------------
 
 
-def effects(frame: Frame, trace_id: str, **told: Any) -> list[Any]:  # noqa: ANN401 - rows by table
-    """Effects as (window, during, after, unowned seconds) of a group with these tables.
+def effects(**told: Any) -> list[Any]:  # noqa: ANN401 - what is told, by name
+    """Effects as (window, during, after, unowned seconds) of a group.
 
     Args:
-        frame: Makes frames.
-        trace_id: The run that is asked.
-        told: `windows` as (from, to, is_ended), `starts` of rebalances, `gaps` as (from, to),
-            `session_ms`, `next_s` of the windows; a second trace with other numbers is beside it.
+        told: `windows` as (from, to, is_ended), `starts` of rebalances with what follows each,
+            `gaps` of partitions as (from, to), `session_ms`, `next_s` of the windows.
     """
-    us = {"trace_id": "t"}
-    windows = [
-        {**RUN, **us, "window_no": n, "from_us": int(a * S), "to_us": int(b * S), "is_ended": ended}
-        for n, (a, b, ended) in enumerate(told["windows"], 1)
+    nexts = told.get("next_s") or [None] * len(told["windows"])
+    faults = [
+        FaultWindow(
+            window_no=number,
+            from_us=int(from_s * S),
+            to_us=int(to_s * S),
+            is_ended=is_ended,
+            next_from_us=None if next_s is None else next_s * S,
+        )
+        for number, ((from_s, to_s, is_ended), next_s) in enumerate(
+            zip(told["windows"], nexts, strict=True), 1
+        )
     ]
-    for window, next_s in zip(windows, told.get("next_s", ()), strict=False):
-        window["next_from_us"] = None if next_s is None else next_s * S
-    starts = [
-        {**GROUP, "rebalance_no": n, "seen_us": int(at * S), "start_us": int(at * S), **columns}
-        for n, (at, columns) in enumerate(told["starts"], 1)
+    lines = [("JOIN_REQ", 0, {"member_id": "z", "session_timeout_ms": told["session_ms"]})]
+    for number, (at, then) in enumerate(told["starts"]):
+        lines += [("PREPARE_REBALANCE", at, {"generation": number}), *then]
+    for number, (from_s, to_s) in enumerate(told.get("gaps", ())):
+        member = {"member_id": f"m{number}", "error_code": 0, "generation": 1}
+        lines += [("SYNC_RESP", 1, member), ("MEMBER_LEFT", from_s, member)]
+        lines += [("SYNC_RESP", to_s, member)]
+    gaps = len(told.get("gaps", ()))
+    members = [f"m{number}" for number in range(gaps)]
+    dense = [
+        generation(1, "", range(gaps), member_ids=(*members,), member_keys=(*members,))
+    ] * bool(gaps)
+    of_group = group(*lines, dense=dense, names=[f"p:{n}" for n in range(gaps)], faults=(*faults,))
+    return [
+        (
+            row["window_no"],
+            row["rebalances_during"],
+            row["rebalances_after"],
+            row["unowned_us"] / S,
+        )
+        for row in rows_of(of_group, "window_effects")
     ]
-    gaps = [
-        {**GROUP, "resource": f"p:{n}", "from_us": int(a * S), "to_us": int(b * S)}
-        for n, (a, b) in enumerate(told.get("gaps", ()))
-    ]
-    joins = [{**GROUP, "event": "JOIN_REQ", "session_timeout_ms": told.get("session_ms")}]
-    other = {"trace_id": "other"}
-    windows += [{**windows[0], **other, "from_us": 0, "to_us": 1_000 * S}]
-    starts += [{**starts[0], **other, "start_us": 500 * S, "seen_us": 500 * S}]
-    joins += [{**joins[0], **other, "session_timeout_ms": 10_000}]
-    ends = [{"trace_id": each, "last_ts_us": 1_000 * S} for each in ("t", "other")]
-    rows = window_effects(
-        frame(WINDOWS, windows),
-        frame("events", joins),
-        frame(REBALANCES, starts),
-        frame(UNOWNED, gaps),
-        frame(RUNS, ends),
-    ).collect()
-    return sorted(
-        (row.window_no, row.rebalances_during, row.rebalances_after, row.unowned_us / S)
-        for row in rows
-        if row.trace_id == trace_id
-    )
 
 
-def test_rebalances_count_in_the_window_in_which_they_begin(frame: Frame) -> None:
+def test_rebalances_count_in_the_window_in_which_they_begin() -> None:
     """The start of a window belongs to it; its end belongs to the session timeout after it.
 
     The second window overlaps the first, so a rebalance at 45 s is in both.
     """
     told = {
         "windows": [(30, 50, True), (40, 60, True), (100, 110, False)],
-        "starts": [(at, {}) for at in (29, 30, 45, 50, 59.999, 70, 105)],
+        "starts": [(at, ()) for at in (29, 30, 45, 50, 59.999, 70, 105)],
         "session_ms": 10_000,
     }
-    assert effects(frame, "t", **told) == [(1, 2, 2, 0), (2, 3, 0, 0), (3, 1, None, 0)]
-    assert effects(frame, "other", **told) == [(1, 1, 0, 0)]
+    assert effects(**told) == [(1, 2, 2, 0), (2, 3, 0, 0), (3, 1, None, 0)]
 
 
-def test_what_came_after_ends_where_the_next_window_begins(frame: Frame) -> None:
+def test_what_came_after_ends_where_the_next_window_begins() -> None:
     """Each rebalance of a rolling restart belongs to the restart before it."""
     told = {
         "windows": [(30, 35, True), (50, 55, True)],
-        "starts": [(at, {}) for at in (31, 36, 51, 56)],
+        "starts": [(at, ()) for at in (31, 36, 51, 56)],
         "session_ms": 45_000,
         "next_s": [50, None],
     }
-    assert effects(frame, "t", **told) == [(1, 1, 1, 0), (2, 1, 1, 0)]
+    assert effects(**told) == [(1, 1, 1, 0), (2, 1, 1, 0)]
 
 
-def test_without_a_session_timeout_the_count_after_is_unknown(frame: Frame) -> None:
+def test_without_a_session_timeout_the_count_after_is_unknown() -> None:
     """Broker logs tell no session timeouts: the count after the window is unknown, not zero."""
-    told = {"windows": [(30, 50, True)], "starts": [(40, {}), (51, {})], "session_ms": None}
-    assert effects(frame, "t", **told) == [(1, 1, None, 0)]
+    told = {"windows": [(30, 50, True)], "starts": [(40, ()), (51, ())], "session_ms": None}
+    assert effects(**told) == [(1, 1, None, 0)]
 
 
-def test_time_without_an_owner_counts_as_far_as_it_is_in_the_window(frame: Frame) -> None:
+def test_time_without_an_owner_counts_as_far_as_it_is_in_the_window() -> None:
     """Two resources have no owner for a while, cut by the window; an empty group counts nothing.
 
     The group is empty from 45 s on, until it rebalances at 48 s.
     """
     told = {
         "windows": [(30, 50, True), (200, 210, True)],
-        "starts": [(44, {"outcome": "EMPTY", "empty_us": 45 * S}), (48, {"outcome": "STABLE"})],
+        "starts": [(44, [("GROUP_EMPTY", 45, {"generation": 1})]), (48, ())],
         "gaps": [(20, 40), (35, 60)],
         "session_ms": 10_000,
     }
-    assert effects(frame, "t", **told) == [(1, 2, 0, 10 + 15 - 3), (2, 0, 0, 0)]
+    assert effects(**told) == [(1, 2, 0, 10 + 15 - 3), (2, 0, 0, 0)]

@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -6,8 +7,12 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
 from benchmarks.month import write_month
+from coordinator_sim.runs.run_directory import read_run
 from coordinator_sim_reports.sources import open_traces, read_traces
 from coordinator_sim_reports.tables import TableStore, derive_tables
+from coordinator_sim_reports.workers.group import FaultWindow
+from coordinator_sim_reports.workers.group_tables import GROUP_TABLES, GROUPS, tables_of
+from tests.reports.groups import S, of_events
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -66,3 +71,46 @@ def test_no_table_makes_a_row_for_each_pair(tmp_path: Path, spark: "SparkSession
     assert store.rows["unowned"] > REBALANCES, "the trace has gaps to be split"
     limit = MOST_PER_EVENT * runs[0].info.counts["events"]
     assert {name: rows for name, rows in store.most_rows.items() if rows > limit} == {}
+
+
+def calls_for(rebalances: int, folder: Path) -> int:
+    """How often a function is called, or returns, until all tables of one group are made."""
+    path = folder / str(rebalances)
+    write_month(path, groups=1, rebalances=rebalances, days=1, assignments=True)
+    run = read_run(path)
+    of_group = of_events(
+        list(run.events()),
+        list(run.generations()),
+        {row.resource_list_id: row.resources for row in run.resources()},
+        faults=tuple(
+            FaultWindow(
+                window_no=number,
+                from_us=number * S,
+                to_us=(number + 1) * S,
+                is_ended=True,
+                next_from_us=None,
+            )
+            for number in range(rebalances)
+        ),
+    )
+    calls = 0
+
+    def counted(_frame: object, _event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(counted)
+    try:
+        tables = tables_of(of_group, (*GROUP_TABLES, GROUPS))
+    finally:
+        sys.setprofile(None)
+    assert len(tables["rebalances"]) == rebalances
+    return calls
+
+
+def test_twice_the_rebalances_take_twice_the_work(tmp_path: Path) -> None:
+    """Nothing of one group is compared with everything else of it."""
+    calls_for(10, tmp_path)
+    once, twice = (calls_for(count, tmp_path) for count in (200, 400))
+    assert once > 10_000
+    assert twice < 2.2 * once

@@ -1,50 +1,27 @@
+"""What moved between generations, and how balanced they are."""
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-pytest.importorskip("pyspark", reason="needs the spark extra")
+pytest.importorskip("pyarrow", reason="needs the columns extra")
 
-from coordinator_sim_reports.transforms.balance import imbalance
-from coordinator_sim_reports.transforms.moves import chain_ends, moves
+from coordinator_sim.trace.schema import GenerationRow
+from tests.reports.groups import generation as dense
+from tests.reports.groups import group, rows
 
-pytestmark = pytest.mark.spark
-
-Frame = Callable[..., Any]
 Test = Callable[..., None]
-
-RUNS = "trace_id string, last_ts_us bigint"
-
-
-def generation(
-    number: int, members: str, owners: Sequence[int], **columns: object
-) -> dict[str, Any]:
-    """A dense row; members are letters."""
-    row = {
-        "trace_id": "t",
-        "cluster_id": "c",
-        "group_id": "g",
-        "incarnation": 0,
-        "generation": number,
-        "sync_us": number * 1_000_000,
-        "protocol_type": "consumer",
-        "protocol_name": "sticky",
-        "subscriptions_equal": True,
-        "delay_ms": 0,
-        "member_ids": list(members),
-        "member_keys": list(members),
-        "loads": [sum(owner == index for owner in owners) for index in range(len(members))],
-        "resource_list_id": 0,
-        "owners": list(owners),
-    }
-    return row | columns
+STORIES: dict[str, tuple[Sequence[GenerationRow], Sequence[str]]] = {}
+"""Generations and resource names by the name of a test."""
 
 
-STORIES: dict[str, tuple[Sequence[dict[str, Any]], Sequence[str]]] = {}
-"""Generations and resource names by trace id; all of them are compared in one job."""
+def generation(number: int, members: str, owners: Sequence[int], **columns: Any) -> GenerationRow:  # noqa: ANN401
+    """A dense row of a sticky group; members are letters."""
+    return dense(number, members, owners, **{"protocol_name": "sticky", **columns})
 
 
-def story(*generations: dict[str, Any], names: Sequence[str] = ()) -> Callable[[Test], Test]:
+def story(*generations: GenerationRow, names: Sequence[str] = ()) -> Callable[[Test], Test]:
     """Give a test the comparison of these generations as `compared`."""
 
     def remembered(test: Test) -> Test:
@@ -54,27 +31,12 @@ def story(*generations: dict[str, Any], names: Sequence[str] = ()) -> Callable[[
     return remembered
 
 
-@pytest.fixture(scope="module")
-def all_compared(frame: Frame) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the moves table for every story, by generation and kind."""
-    rows = [row | {"trace_id": each} for each, (told, _) in STORIES.items() for row in told]
-    lists = [
-        {"trace_id": each, "resource_list_id": 0, "resources": list(names)}
-        for each, (_, names) in STORIES.items()
-    ]
-    table = moves(frame("generations", rows), frame("resources", lists))
-    found: dict[str, list[dict[str, Any]]] = {each: [] for each in STORIES}
-    for row in table.orderBy("generation", "kind").collect():
-        found[row.trace_id].append(row.asDict())
-    return found
-
-
 @pytest.fixture
-def compared(
-    request: pytest.FixtureRequest, all_compared: dict[str, list[dict[str, Any]]]
-) -> list[dict[str, Any]]:
-    """The rows of the moves table for a test's story."""
-    return all_compared[request.node.name]
+def compared(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+    """The rows of the moves table for a test's story, by generation and kind."""
+    generations, names = STORIES[request.node.name]
+    found = rows(group(dense=generations, names=names), "moves")
+    return sorted(found, key=lambda row: (row["generation"], row["kind"]))
 
 
 def pick(row: dict[str, Any], *names: str) -> tuple[Any, ...]:
@@ -189,33 +151,31 @@ def test_incarnations_are_not_compared(compared: list[dict[str, Any]]) -> None:
     assert compared == []
 
 
-def test_an_unnamed_protocol_is_eager(frame: Frame) -> None:
+@story(
+    generation(1, "a", [0, 0], protocol_name=None), generation(2, "a", [0, -1], protocol_name=None)
+)
+def test_an_unnamed_protocol_is_eager(compared: list[dict[str, Any]]) -> None:
     """A generation without a protocol's name still ends its chain."""
-    rows = [
-        generation(1, "a", [0, 0], kind="partition", protocol_name=None),
-        generation(2, "a", [0, -1], kind="partition", protocol_name=None),
-    ]
-    dense = frame("generations", rows).selectExpr("*", "'partition' AS kind")
-    assert chain_ends(dense).count() == 2
+    assert [pick(row, "chain_generations", "dropped") for row in compared] == [(1, 1)]
 
 
-def test_imbalance_of_known_shares(frame: Frame) -> None:
+def balances(*generations: GenerationRow, end: float) -> list[dict[str, Any]]:
+    """The rows of the table of imbalance."""
+    return rows(group(dense=generations, end=end), "imbalance")
+
+
+def test_imbalance_of_known_shares() -> None:
     """Shares 0, 2 and 4: spread 4, Gini 4/9, weighed by how long they lasted."""
-    dense = frame(
-        "generations", [generation(1, "abc", [1, 1, 2, 2, 2, 2]), generation(3, "abc", [0, 1, 2])]
+    found = balances(
+        generation(1, "abc", [1, 1, 2, 2, 2, 2]), generation(3, "abc", [0, 1, 2]), end=10
     )
-    resources = frame("resources", [])
-    runs = frame(RUNS, [{"trace_id": "t", "last_ts_us": 10_000_000}])
-    rows = imbalance(dense, resources, runs).orderBy("generation").collect()
-    assert [(row.spread, row.lasted_us) for row in rows] == [(4, 2_000_000), (0, 7_000_000)]
-    assert rows[0].gini == pytest.approx(4 / 9)
-    assert rows[0].cv == pytest.approx((8 / 3) ** 0.5 / 2)
-    assert (rows[1].gini, rows[1].cv) == (pytest.approx(0.0), 0.0)
+    assert [pick(row, "spread", "lasted_us") for row in found] == [(4, 2_000_000), (0, 7_000_000)]
+    assert found[0]["gini"] == pytest.approx(4 / 9)
+    assert found[0]["cv"] == pytest.approx((8 / 3) ** 0.5 / 2)
+    assert pick(found[1], "gini", "cv") == (pytest.approx(0.0), 0.0)
 
 
-def test_imbalance_of_nothing_owned_is_zero(frame: Frame) -> None:
+def test_imbalance_of_nothing_owned_is_zero() -> None:
     """Members that own nothing are balanced."""
-    dense = frame("generations", [generation(1, "ab", [-1])])
-    runs = frame(RUNS, [{"trace_id": "t", "last_ts_us": 2_000_000}])
-    (row,) = imbalance(dense, frame("resources", []), runs).collect()
-    assert (row.spread, row.cv, row.gini) == (0, 0.0, 0.0)
+    (row,) = balances(generation(1, "ab", [-1]), end=2)
+    assert pick(row, "spread", "cv", "gini") == (0, 0.0, 0.0)

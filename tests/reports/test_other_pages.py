@@ -16,7 +16,7 @@ pytest.importorskip("pyspark", reason="needs the spark extra")
 from coordinator_sim_reports.objective import FIGURES, answers_of
 from coordinator_sim_reports.sweep_page import Scope, render_sweep
 from coordinator_sim_reports.tradeoffs import candidates
-from coordinator_sim_reports.transforms.costs import COSTS
+from coordinator_sim_reports.transforms.choice_costs import COSTS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page

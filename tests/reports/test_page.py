@@ -17,7 +17,7 @@ from coordinator_sim_reports.page_options import PageLimits, PageOptions
 from coordinator_sim_reports.page_rows import ReportRows
 from coordinator_sim_reports.render import render_page
 from coordinator_sim_reports.transforms.summary import SPREAD
-from coordinator_sim_reports.workers.share_batches import SHARE_SCHEMA
+from coordinator_sim_reports.workers.group_tables import schema_of
 from tests.reports.browsing import SCREENS, Shown, browsing, levels_of
 
 if TYPE_CHECKING:
@@ -410,7 +410,7 @@ def test_without_rebalances_there_is_no_section_of_costs() -> None:
 
 def test_records_of_share_groups_have_a_section_where_they_are_told() -> None:
     """A row for each group and topic, which leads to the group's section; none without rows."""
-    told = dict.fromkeys(SHARE_SCHEMA.names, 0) | KEY | {"group_id": "group-01 <app>"}
+    told = dict.fromkeys(schema_of("share_records").names, 0) | KEY | {"group_id": "group-01 <app>"}
     row = told | {"topic": "orders", "used_up": 12, "held_us": 1_804_500, "lost_locks": 7}
     page = render_page(rows_of(2, share_records=[row]))
     section = page[page.index('<h2 id="share-records">') : page.index('<h2 id="groups">')]

@@ -26,7 +26,7 @@ from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.window import ALWAYS, Window
 from coordinator_sim_reports.sources import read_traces
 from coordinator_sim_reports.tables import TableStore, derive_tables
-from coordinator_sim_reports.transforms.rebalance_costs import SUMS
+from coordinator_sim_reports.transforms.costs import SUMS
 from coordinator_sim_reports.transforms.windows import Windows
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios

@@ -1,3 +1,5 @@
+"""Rebalances, generations, sessions and waits, in histories of a few lines."""
+
 from collections.abc import Callable
 from typing import Any
 
@@ -5,30 +7,20 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
-from coordinator_sim_reports.transforms.rebalances import (
-    convergence,
-    generations,
-    group_events,
-    rebalances,
-)
+from coordinator_sim_reports.sources import ddl_of
 from coordinator_sim_reports.transforms.sessions import member_sessions
 from coordinator_sim_reports.transforms.summary import durations, reasons
-from coordinator_sim_reports.transforms.waits import waits
-
-pytestmark = pytest.mark.spark
+from coordinator_sim_reports.workers.group_tables import schema_of
+from tests.reports.groups import KEY, Line, S, group, rows
 
 Frame = Callable[..., Any]
 
-S = 1_000_000
 
-
-def story(*events: tuple[str, float, dict[str, Any]]) -> list[dict[str, Any]]:
+def story(*events: Line) -> list[dict[str, Any]]:
     """Rows of one group from (event, seconds, columns), in emission order."""
     return [
         {
-            "trace_id": "t",
-            "cluster_id": "c",
-            "group_id": "g",
+            **KEY,
             "incarnation": 0,
             "event": event,
             "ts_us": int(seconds * S),
@@ -57,15 +49,14 @@ def synced(at: float, new: int) -> tuple[str, float, dict[str, Any]]:
     return "SYNC_LEADER", at, {"generation": new}
 
 
-def rows_of(frame: Frame, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def rows_of(*lines: Line) -> list[dict[str, Any]]:
     """The rebalances of these events in order."""
-    table = rebalances(group_events(frame("events", events)))
-    return [row.asDict() for row in table.orderBy("rebalance_no").collect()]
+    return rows(group(*lines), "rebalances")
 
 
-def test_a_rebalance_runs_from_prepare_to_the_leaders_sync(frame: Frame) -> None:
+def test_a_rebalance_runs_from_prepare_to_the_leaders_sync() -> None:
     """Join and sync phases add up to the whole."""
-    (row,) = rows_of(frame, story(prepare(1, 0), joined(4, 1), synced(4.5, 1)))
+    (row,) = rows_of(prepare(1, 0), joined(4, 1), synced(4.5, 1))
     assert (row["outcome"], row["join_ms"], row["sync_ms"], row["total_ms"]) == (
         "STABLE",
         3000.0,
@@ -76,20 +67,17 @@ def test_a_rebalance_runs_from_prepare_to_the_leaders_sync(frame: Frame) -> None
     assert (row["reason"], row["initial_delay"], row["followup"]) == ("MEMBER_JOINED", True, False)
 
 
-def test_every_outcome_is_told_apart(frame: Frame) -> None:
+def test_every_outcome_is_told_apart() -> None:
     """No sync, superseded, emptied, moved away with the coordinator, still open."""
     rows = rows_of(
-        frame,
-        story(
-            prepare(0, 1),
-            joined(1, 2),
-            prepare(5, 2),
-            prepare(6, 2),
-            ("GROUP_EMPTY", 7, {"generation": 3}),
-            prepare(8, 3, offsets_partition=9),
-            ("COORD_RESIGNED", 9, {"group_id": None, "offsets_partition": 9}),
-            prepare(10, 3),
-        ),
+        prepare(0, 1),
+        joined(1, 2),
+        prepare(5, 2),
+        prepare(6, 2),
+        ("GROUP_EMPTY", 7, {"generation": 3}),
+        prepare(8, 3, offsets_partition=9),
+        ("COORD_RESIGNED", 9, {"group_id": None, "offsets_partition": 9}),
+        prepare(10, 3),
     )
     assert [row["outcome"] for row in rows] == [
         "NO_SYNC",
@@ -101,131 +89,110 @@ def test_every_outcome_is_told_apart(frame: Frame) -> None:
     assert [row["end_us"] for row in rows] == [5 * S, 6 * S, 7 * S, 9 * S, None]
 
 
-def test_order_is_that_of_emission_not_of_clocks(frame: Frame) -> None:
+def test_order_is_that_of_emission_not_of_clocks() -> None:
     """A clock that steps back neither swaps two lines nor makes a duration negative."""
-    (row,) = rows_of(frame, story(prepare(1, 0), joined(3, 1), synced(2.9, 1)))
+    (row,) = rows_of(prepare(1, 0), joined(3, 1), synced(2.9, 1))
     assert (row["outcome"], row["sync_ms"], row["is_exact"]) == ("STABLE", 0.0, False)
 
 
-def test_a_clients_log_tells_the_first_cause(frame: Frame) -> None:
+def test_a_clients_log_tells_the_first_cause() -> None:
     """As `explain` tells it: lines of clients give reasons, and are no lines of a rebalance."""
     log = {"source": "connect_log", "client_id": "w", "source_ref": "connect.log", "seq": 7}
     member = "w-7f000000-0000-4000-8000-000000000001"
     (row,) = rows_of(
-        frame,
-        story(
-            ("LOST", 5, {"attrs": {"unreachable_ms": "3000"}, **log}),
-            prepare(10, 1, member_id=member, reason="METADATA_CHANGED"),
-            joined(11, 2),
-            synced(11.5, 2),
-            ("ASSIGNED", 11.6, {"generation": 2, "error_code": 0, **log}),
-        ),
+        ("LOST", 5, {"attrs": {"unreachable_ms": "3000"}, **log}),
+        prepare(10, 1, member_id=member, reason="METADATA_CHANGED"),
+        joined(11, 2),
+        synced(11.5, 2),
+        ("ASSIGNED", 11.6, {"generation": 2, "error_code": 0, **log}),
     )
     assert row["first_cause"] == "w had no coordinator for 3000 ms, and gave up its work"
     assert (row["client_cause"], row["total_ms"]) == ("unreachable", 1500.0)
 
 
-def test_a_missing_reason_is_unknown(frame: Frame) -> None:
+def test_a_missing_reason_is_unknown() -> None:
     """A rebalance without a reason is reported as UNKNOWN, not left out."""
-    (row,) = rows_of(frame, story(prepare(1, 0, reason=None)))
+    (row,) = rows_of(prepare(1, 0, reason=None))
     assert row["reason"] == "UNKNOWN"
 
 
-def test_follow_ups_are_known_by_reason_or_by_time(frame: Frame) -> None:
+def test_follow_ups_are_known_by_reason_or_by_time() -> None:
     """A cooperative round that starts within a second of the last, same members, goes with it."""
     cooperative = {"protocol_name": "cooperative-sticky"}
     rows = rows_of(
-        frame,
-        story(
-            prepare(0, 0),
-            joined(1, 1, **cooperative),
-            synced(1, 1),
-            prepare(1.5, 1),
-            joined(2, 2, **cooperative),
-            synced(2, 2),
-            prepare(9, 2, client_reason="need to revoke partitions and re-join"),
-            joined(10, 3, **cooperative),
-            synced(10, 3),
-            prepare(10.5, 3),
-            joined(11, 4, members=3, **cooperative),
-            synced(11, 4),
-        ),
+        prepare(0, 0),
+        joined(1, 1, **cooperative),
+        synced(1, 1),
+        prepare(1.5, 1),
+        joined(2, 2, **cooperative),
+        synced(2, 2),
+        prepare(9, 2, client_reason="need to revoke partitions and re-join"),
+        joined(10, 3, **cooperative),
+        synced(10, 3),
+        prepare(10.5, 3),
+        joined(11, 4, members=3, **cooperative),
+        synced(11, 4),
     )
     assert [row["followup"] for row in rows] == [False, True, True, False]
 
 
-def test_follow_ups_in_a_broker_log_are_known_by_who_rejoins(frame: Frame) -> None:
+def test_follow_ups_in_a_broker_log_are_known_by_who_rejoins() -> None:
     """A broker log names no protocol: the leader's own rejoin goes with the last round."""
     unnamed = {"protocol_name": None}
     rows = rows_of(
-        frame,
-        story(
-            prepare(0, 0),
-            joined(1, 1, **unnamed),
-            synced(1, 1),
-            prepare(1.5, 1, reason="LEADER_REJOIN"),
-            joined(2, 2, **unnamed),
-            synced(2, 2),
-            prepare(2.5, 2, reason="MEMBER_LEFT"),
-            joined(3, 3, **unnamed),
-            synced(3, 3),
-        ),
+        prepare(0, 0),
+        joined(1, 1, **unnamed),
+        synced(1, 1),
+        prepare(1.5, 1, reason="LEADER_REJOIN"),
+        joined(2, 2, **unnamed),
+        synced(2, 2),
+        prepare(2.5, 2, reason="MEMBER_LEFT"),
+        joined(3, 3, **unnamed),
+        synced(3, 3),
     )
     assert [row["followup"] for row in rows] == [False, True, False]
 
 
-def test_five_rebalances_within_five_minutes_are_a_storm(frame: Frame) -> None:
+def test_five_rebalances_within_five_minutes_are_a_storm() -> None:
     """Four are busy, five are a storm, and an hour later it is over."""
-    rows = rows_of(frame, story(*(prepare(at, at) for at in (0, 60, 120, 180, 240, 4_000))))
+    rows = rows_of(*(prepare(at, at) for at in (0, 60, 120, 180, 240, 4_000)))
     assert [row["storm_no"] for row in rows] == [1, 1, 1, 1, 1, 0]
 
 
-def test_rebalances_close_together_converge_as_one(frame: Frame) -> None:
+def test_rebalances_close_together_converge_as_one() -> None:
     """Convergence lasts from the first prepare to the last sync of a chain."""
-    table = rebalances(
-        frame(
-            "events",
-            story(
-                prepare(0, 0),
-                joined(1, 1),
-                synced(2, 1),
-                prepare(20, 1),
-                joined(21, 2),
-                synced(22, 2),
-                prepare(90, 2),
-            ),
-        )
+    lines = (
+        *(prepare(0, 0), joined(1, 1), synced(2, 1)),
+        *(prepare(20, 1), joined(21, 2), synced(22, 2), prepare(90, 2)),
     )
-    rows = convergence(table).orderBy("chain_no").collect()
-    assert [(row.rebalance_count, row.convergence_ms) for row in rows] == [(2, 22000.0), (1, None)]
+    found = rows(group(*lines), "convergence")
+    assert [(row["rebalance_count"], row["convergence_ms"]) for row in found] == [
+        (2, 22000.0),
+        (1, None),
+    ]
 
 
-def test_generations_end_where_the_next_rebalance_begins(frame: Frame) -> None:
+def test_generations_end_where_the_next_rebalance_begins() -> None:
     """Gaps in the numbers are ghosts of the next generation told."""
-    events = frame(
-        "events",
-        story(
-            prepare(0, 0),
-            joined(1, 1),
-            synced(2, 1),
-            prepare(5, 1),
-            joined(6, 4),
-            ("GROUP_EMPTY", 9, {"generation": 5}),
-        ),
+    lines = (
+        *(prepare(0, 0), joined(1, 1), synced(2, 1), prepare(5, 1), joined(6, 4)),
+        ("GROUP_EMPTY", 9, {"generation": 5}),
     )
-    rows = generations(events, rebalances(events)).orderBy("generation").collect()
-    assert [
-        (row.generation, row.stored, row.until_us, row.ghosts_before, row.members) for row in rows
-    ] == [(1, True, 5 * S, 0, 2), (4, False, None, 2, 2), (5, False, 9 * S, 0, None)]
+    names = ("generation", "stored", "until_us", "ghosts_before", "members")
+    found = [tuple(row[name] for name in names) for row in rows(group(*lines), "generations")]
+    assert found == [
+        (1, True, 5 * S, 0, 2),
+        (4, False, None, 2, 2),
+        (5, False, 9 * S, 0, None),
+    ]
 
 
 def test_durations_leave_open_rebalances_out_but_count_them(frame: Frame) -> None:
     """Percentiles are of what ended."""
-    table = rebalances(
-        frame("events", story(prepare(0, 0), joined(1, 1), synced(2, 1), prepare(5, 1)))
-    )
-    rows = {row.phase: row.asDict() for row in durations(table).collect()}
-    assert (rows["total"]["count"], rows["total"]["open"], rows["total"]["max_ms"]) == (
+    held = rows(group(prepare(0, 0), joined(1, 1), synced(2, 1), prepare(5, 1)), "rebalances")
+    table = frame(ddl_of(schema_of("rebalances")), [{**KEY, **row} for row in held])
+    found = {row.phase: row.asDict() for row in durations(table).collect()}
+    assert (found["total"]["count"], found["total"]["open"], found["total"]["max_ms"]) == (
         1,
         1,
         2000.0,
@@ -270,38 +237,23 @@ def test_member_sessions_say_how_each_member_ended(frame: Frame) -> None:
 # -- For whom a rebalance waited, in histories of a few lines ----------------------------------
 
 
-KEY = {"trace_id": "t", "cluster_id": "c", "group_id": "g"}
-
-
-def told(frame: Any, *events: tuple[str, float, str | None]) -> dict[tuple[int, str], Any]:  # noqa: ANN401
+def told(*events: tuple[str, float, str | None]) -> dict[tuple[int, str], Any]:
     """The waits of a group: length in seconds and kind, by rebalance and member.
 
     Args:
-        frame: Makes frames.
         events: Kind, seconds and member of each event, in order.
     """
     generation = 0
-    rows = []
-    for ordinal, (kind, seconds, member) in enumerate(events):
-        row = {
-            **KEY,
-            "incarnation": 0,
-            "seq": 10 + ordinal,
-            "ordinal": ordinal,
-            "event": kind,
-            "ts_us": int(seconds * S),
-            "ts_kind": "event",
-            "member_id": member,
-            "generation": generation,
-            "reason": "MEMBER_JOINED" if kind == "PREPARE_REBALANCE" else None,
-        }
+    lines: list[Line] = []
+    for kind, seconds, member in events:
+        reason = "MEMBER_JOINED" if kind == "PREPARE_REBALANCE" else None
+        lines.append(
+            (kind, seconds, {"member_id": member, "generation": generation, "reason": reason})
+        )
         generation += kind == "PREPARE_REBALANCE"
-        rows.append(row)
-    grouped = group_events(frame("events", rows))
-    found = waits(grouped, rebalances(grouped), member_sessions(grouped)).collect()
     return {
-        (row.rebalance_no, row.member_id): ((row.to_us - row.from_us) / S, row.kind)
-        for row in found
+        (row["rebalance_no"], row["member_id"]): ((row["to_us"] - row["from_us"]) / S, row["kind"])
+        for row in rows(group(*lines), "waits")
     }
 
 
@@ -314,10 +266,9 @@ FIRST = (
 )
 
 
-def test_old_members_are_waited_for_until_they_rejoin(frame: Any) -> None:  # noqa: ANN401
+def test_old_members_are_waited_for_until_they_rejoin() -> None:
     """The member that begins a rebalance, and one that is new in it, keep nobody waiting."""
     rows = told(
-        frame,
         *FIRST,
         ("JOIN_REQ", 10, "a"),
         ("PREPARE_REBALANCE", 10, None),
@@ -330,10 +281,9 @@ def test_old_members_are_waited_for_until_they_rejoin(frame: Any) -> None:  # no
     assert rows == {(2, "b"): (4.0, "JOINED")}
 
 
-def test_a_dead_member_is_waited_for_in_vain(frame: Any) -> None:  # noqa: ANN401
+def test_a_dead_member_is_waited_for_in_vain() -> None:
     """Until the coordinator removes it, and not until it comes back later as itself."""
     rows = told(
-        frame,
         *FIRST,
         ("PREPARE_REBALANCE", 10, None),
         ("JOIN_REQ", 10.5, "a"),
@@ -345,27 +295,22 @@ def test_a_dead_member_is_waited_for_in_vain(frame: Any) -> None:  # noqa: ANN40
     assert rows == {(2, "a"): (0.5, "JOINED"), (2, "b"): (45.0, "FAILED")}
 
 
-def test_a_rebalance_that_is_cut_off_tells_who_came(frame: Any) -> None:  # noqa: ANN401
+def test_a_rebalance_that_is_cut_off_tells_who_came() -> None:
     """An open join phase has no end: what came after its start counts for nothing."""
-    rows = told(frame, *FIRST, ("PREPARE_REBALANCE", 10, None), ("JOIN_REQ", 12, "a"))
+    rows = told(*FIRST, ("PREPARE_REBALANCE", 10, None), ("JOIN_REQ", 12, "a"))
     assert rows == {}
 
 
-def test_a_rebalance_names_the_lines_behind_it(frame: Any) -> None:  # noqa: ANN401
+def test_a_rebalance_names_the_lines_behind_it() -> None:
     """The file and the numbers of its first line, the join's end, and its own end."""
-    lines = [("PREPARE_REBALANCE", 7), ("JOIN_COMPLETE", 9), ("SYNC_LEADER", 12)]
-    rows = [
-        {
-            **KEY,
-            "incarnation": 0,
-            "source_ref": "logs/server.log",
-            "seq": number,
-            "ordinal": number,
-            "event": kind,
-            "ts_us": number * S,
-            "generation": 0 if kind == "PREPARE_REBALANCE" else 1,
-        }
-        for kind, number in lines
+    told = [("PREPARE_REBALANCE", 7), ("JOIN_COMPLETE", 9), ("SYNC_LEADER", 12)]
+    lines = [
+        (kind, number, {"source_ref": "logs/server.log", "seq": number, "generation": int(at > 0)})
+        for at, (kind, number) in enumerate(told)
     ]
-    (found,) = rebalances(group_events(frame("events", rows))).collect()
-    assert found.source_refs == ["logs/server.log:7", "logs/server.log:9", "logs/server.log:12"]
+    (found,) = rows(group(*lines), "rebalances")
+    assert found["source_refs"] == [
+        "logs/server.log:7",
+        "logs/server.log:9",
+        "logs/server.log:12",
+    ]

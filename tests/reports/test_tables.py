@@ -13,18 +13,11 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim_reports.local_frames import has_no_rows, listed
 from coordinator_sim_reports.sources import RUN_COLUMNS
-from coordinator_sim_reports.tables import COLUMNS, TableStore, kinds_of
-from coordinator_sim_reports.transforms import availability, fault_windows
-from coordinator_sim_reports.transforms.balance import imbalance
-from coordinator_sim_reports.transforms.moves import moves
-from coordinator_sim_reports.transforms.ownership import assignments
-from coordinator_sim_reports.transforms.quality import lockstep
-from coordinator_sim_reports.transforms.rebalances import generations, group_events, rebalances
-from coordinator_sim_reports.transforms.sessions import member_sessions
-from coordinator_sim_reports.transforms.summary import Derived, group_summary
-from coordinator_sim_reports.transforms.waits import waits
-from coordinator_sim_reports.transforms.work import lag, share_records, work
-from coordinator_sim_reports.transforms.working import ownership_of, pausing_marks
+from coordinator_sim_reports.tables import TableStore, nothing
+from coordinator_sim_reports.transforms.assignments import assignments
+from coordinator_sim_reports.transforms.fault_windows import fault_windows
+from coordinator_sim_reports.transforms.groups import GroupPass, Records, group_events
+from coordinator_sim_reports.workers.group_tables import GROUP_TABLES, GROUPS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,8 +70,8 @@ def test_a_table_of_nothing_is_not_computed(
     some = store.keep_if(True, "stopped", lambda: waiting)  # noqa: FBT003 - reads as a sentence
     assert some.count() == len(LINES)
     assert not has_no_rows(some)
-    nothing = store.keep_if(False, "stopped", lambda: pytest.fail("is made"))  # noqa: FBT003 - as above
-    assert has_no_rows(nothing.where("stopped_us > 1"))
+    empty = store.keep_if(False, "stopped", lambda: pytest.fail("is made"))  # noqa: FBT003 - as above
+    assert has_no_rows(empty.where("stopped_us > 1"))
     kept = spark.read.parquet(str(tmp_path / "stopped"))
     assert kept.collect() == []
     assert kept.dtypes == some.dtypes
@@ -90,69 +83,16 @@ def test_columns_of_tables_of_nothing_are_those_of_computed_ones(
     spark: "SparkSession",
 ) -> None:
     """Names and types, table by table; plans tell them, nothing is run."""
-    events, dense, resources = (
-        frame(name, []).limit(0) for name in ("events", "generations", "resources")
+    events, dense, pieces, resources = (
+        frame(name, []).limit(0) for name in ("events", "generations", "dense_pieces", "resources")
     )
-    runs = listed(spark, [], RUN_COLUMNS)
-    held = rebalances(events)
-    sessions = member_sessions(events)
-    owned = ownership_of(dense, resources, events, runs, kinds_of(events))
-    unowned = availability.unowned(owned, held, runs)
-    windows = fault_windows.fault_windows(events, runs)
-    computed = {
-        "moves": moves(dense, resources),
-        "imbalance": imbalance(dense, resources, runs),
-        "assignments": assignments(dense, resources),
-        "ownership": owned,
-        "unowned": unowned,
-        "stopped": availability.stop_the_world(owned, held, runs),
-        "fault_windows": windows,
-        "window_effects": fault_windows.window_effects(windows, events, held, unowned, runs),
-        "waits": waits(events, held, sessions),
-        "work": work(events),
-        "lag": lag(events),
-        "share_records": share_records(events),
-        "lockstep": lockstep(events, held),
-        "double_owned": availability.double_ownership(owned),
-        "paused": availability.paused(owned, pausing_marks(events, ()), held, runs),
+    made = GroupPass(Records(events, (), pieces, resources), {}, (*GROUP_TABLES, GROUPS))
+    computed = {name: made.table(name) for name in (*GROUP_TABLES, GROUPS)}
+    computed["assignments"] = assignments(dense, resources)
+    computed["fault_windows"] = fault_windows(events, listed(spark, [], RUN_COLUMNS))
+    assert {name: table.dtypes for name, table in computed.items()} == {
+        name: nothing(spark, name).dtypes for name in computed
     }
-    assert {name: made.dtypes for name, made in computed.items()} == {
-        name: listed(spark, [], columns).dtypes for name, columns in COLUMNS.items()
-    }
-
-
-def test_groups_have_the_same_columns_with_and_without_owners(
-    frame: Any,  # noqa: ANN401 - makes frames
-    spark: "SparkSession",
-) -> None:
-    """What is known to be nothing is left out of the plan, and its columns are null."""
-    events = frame("events", []).limit(0)
-    runs = listed(spark, [], RUN_COLUMNS)
-    held = rebalances(events)
-    row = {"trace_id": "t", "cluster_id": "c", "group_id": "g", "incarnation": 0, "generation": 1}
-    found = []
-    for dense in (frame("generations", []).limit(0), frame("generations", [row])):
-        owned = listed(spark, [], COLUMNS["ownership"])
-        if not has_no_rows(dense):
-            owned = ownership_of(dense, frame("resources", []), events, runs, kinds_of(events))
-        of_owned = {
-            "moves": moves(dense, frame("resources", [])),
-            "imbalance": imbalance(dense, frame("resources", []), runs),
-            "unowned": availability.unowned(owned, held, runs),
-            "stopped": availability.stop_the_world(owned, held, runs),
-            "double_owned": availability.double_ownership(owned),
-        }
-        derived = Derived(
-            runs=runs,
-            rebalances=held,
-            generations=generations(events, held),
-            observed=availability.observed(held, runs),
-            ownership=owned,
-            dense=dense,
-            **of_owned,
-        )
-        found.append(group_summary(derived).dtypes)
-    assert found[0] == found[1]
 
 
 rows_listed = st.lists(

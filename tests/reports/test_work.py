@@ -21,17 +21,15 @@ from coordinator_sim.sim.scenario import (
     TopicSpec,
 )
 from coordinator_sim.sim.scenario.variants import with_counted_work
-from coordinator_sim.trace.events import Event, RunInfo, Source, TraceEvent
+from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.recorder import MemoryRecorder
-from coordinator_sim.trace.schema import plain, rows_of
-from coordinator_sim.trace.work import count_work, stretches_in
+from coordinator_sim.trace.work import WorkCount, count_work, stretches_in
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
+from tests.reports.groups import of_events, on_spark, rows
 from tests.simulated import events_of, scenario_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from tests.reports.conftest import Frame
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
@@ -55,28 +53,12 @@ def with_policy(scenario: Scenario, policy: CommitPolicy) -> Scenario:
     return with_counted_work(msgspec.structs.replace(scenario, groups=groups))
 
 
-def rows(trace_id: str, events: list[TraceEvent]) -> list[dict[str, Any]]:
-    """The events as rows of the trace's table."""
-    info = RunInfo(
-        trace_id=trace_id, source=Source.SIM, cluster_id="sim", version="0", profile="4.4"
-    )
-    return [
-        {
-            **{name: plain(value) for name, value in msgspec.structs.asdict(row).items()},
-            "cluster_id": "sim",
-        }
-        for ordinal, event in enumerate(events)
-        if event.position is not None
-        for row in rows_of(event, ordinal, info)
-    ]
-
-
 def of_each_trace(
-    table: "DataFrame", order: Sequence[str], names: Sequence[str]
+    table: list[dict[str, Any]], order: Sequence[str], names: Sequence[str]
 ) -> dict[str, list[dict[str, Any]]]:
     """Some columns of a table's rows, by their trace."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for row in table.orderBy(*order).collect():
+    for row in sorted(table, key=lambda row: [row[name] for name in order]):
         found.setdefault(row["trace_id"], []).append({name: row[name] for name in names})
     return found
 
@@ -92,18 +74,16 @@ def test_spark_and_the_pure_module_agree(
     frame: "Frame", drawn: list[tuple[Scenario, CommitPolicy, int]]
 ) -> None:
     """Consumers or tasks crash, freeze and are cut off: both count the same, run by run."""
-    from coordinator_sim_reports.transforms.work import CONNECTOR, COUNTS, lag, work
-
     shared = msgspec.structs.replace(all_scenarios()["share-poison"], duration_ms=15_000)
     runs: dict[str, list[TraceEvent]] = {"share": events_of(shared)}
     for number, (scenario, policy, seed) in enumerate(drawn):
         recorder = MemoryRecorder()
         run_scenario(with_policy(scenario, policy), seed=seed, recorder=recorder)
         runs[f"run-{number}"] = recorder.events
-    events = frame("events", [row for each in runs.items() for row in rows(*each)])
-    columns = ("group_id", CONNECTOR, *COUNTS)
-    counted = of_each_trace(work(events), ("group_id", CONNECTOR), columns)
-    lags = of_each_trace(lag(events), ("ordinal",), LAG_COLUMNS)
+    tables = on_spark(frame, runs, ("work", "lag"))
+    columns = WorkCount.__struct_fields__
+    counted = of_each_trace(tables["work"], ("group_id", "connector"), columns)
+    lags = of_each_trace(tables["lag"], ("ordinal",), LAG_COLUMNS)
 
     for trace_id, each in runs.items():
         told = [msgspec.structs.asdict(row) for row in count_work(each)]
@@ -153,17 +133,11 @@ def share_run(topic: str, limit: int) -> list[TraceEvent]:
     return events_of(scenario)
 
 
-@pytest.mark.spark
-def test_records_of_share_groups_are_told_topic_by_topic_as_explain_tells_them(
-    frame: "Frame",
-) -> None:
+def test_records_of_share_groups_are_told_topic_by_topic_as_explain_tells_them() -> None:
     """One function counts them; runs of one group with two topics add up to both."""
-    from coordinator_sim_reports.transforms.work import share_records
-
     of_topics = {"x": share_run("x", 2), "y": share_run("y", 4)}
     both = sorted((event for each in of_topics.values() for event in each), key=lambda e: e.ts_us)
-    events = frame("events", rows("t", both))
-    found = {row["topic"]: row.asDict() for row in share_records(events).collect()}
+    found = {row["topic"]: row for row in rows(of_events(both), "share_records")}
 
     assert set(found) == set(of_topics)
     for topic, each in of_topics.items():

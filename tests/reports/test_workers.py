@@ -11,13 +11,13 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordinator_sim.trace.schema import event_schema
 from coordinator_sim_reports.columns import GROUP_HASH, GROUP_KEY
-from coordinator_sim_reports.workers.group_runs import groups_of
+from coordinator_sim_reports.workers.group_records import DENSE, LISTED, SEEN, records_of
 
 _IMPORT = """
 import sys
-import coordinator_sim_reports.workers.rebalance_batches
-import coordinator_sim_reports.workers.finding_batches
+import coordinator_sim_reports.workers.group_tables
 print(*sorted({"pyspark", "pandas", "py4j"} & sys.modules.keys()))
 """
 
@@ -39,20 +39,20 @@ def test_groups_are_whole_whatever_their_hashes_and_batches(
 ) -> None:
     """Rows of one hash stand together, those of its groups in any order; batches end anywhere."""
     rows = sorted(named, key=lambda row: row[0])
-    columns = {name: [f"{group}{number}" for number, group in rows] for name in GROUP_KEY}
-    table = pa.table(
-        {**columns, GROUP_HASH: [number for number, _ in rows], "row": list(range(len(rows)))},
-        schema=pa.schema(
-            [
-                *((name, pa.string()) for name in GROUP_KEY),
-                (GROUP_HASH, pa.int64()),
-                ("row", pa.int64()),
-            ]
-        ),
-    )
-    found = list(groups_of(table.to_batches(size), lambda batch: batch["row"].to_pylist()))
+    own = {name: [f"{group}{number}" for number, group in rows] for name in GROUP_KEY}
+    places = list(range(len(rows)))
+    own |= {GROUP_HASH: [number for number, _ in rows], "ordinal": places, "seq": places}
+    own |= {"event": ["HEARTBEAT"] * len(rows), "ts_us": places}
+    empty = pa.struct([("id", pa.int64())])
+    kinds = {each.name: each.type for each in event_schema()}
+    kinds |= {GROUP_HASH: pa.int64(), "cluster_id": pa.string()}
+    table = pa.table({name: pa.array(values, kinds[name]) for name, values in own.items()})
+    for name in (DENSE, LISTED, SEEN):
+        table = table.append_column(name, pa.nulls(len(rows), empty))
+    found = list(records_of(table.to_batches(size)))
     expected: dict[str, list[int]] = {}
     for place, (number, group) in enumerate(rows):
         expected.setdefault(f"{group}{number}", []).append(place)
-    assert {key[GROUP_KEY[0]]: own for key, own in found} == expected
+    assert {each.key[GROUP_KEY[0]]: each.ordinals for each in found} == expected
+    assert all([line.seq for line in each.lines] == each.ordinals for each in found)
     assert len(found) == len(expected)

@@ -1,0 +1,96 @@
+"""Files of a trace's dense assignments, cut into one piece of bytes for each group.
+
+Spark would take the owners of each generation through its own rows, one Python object or Java value
+at a time; as bytes a group passes a shuffle as it is.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from coordinator_sim.trace.schema import GenerationRow, generation_schema
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+
+PIECE_SCHEMA: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in C.GROUP_KEY),
+        ("dense", pa.binary()),
+        ("list_ids", pa.list_(pa.int64())),
+    ]
+)
+"""A group's key, its rows of one file, and the ids of the resource lists that they refer to."""
+_PIECES: Final = 200
+"""Pieces of one batch: a group of a year has some megabytes."""
+
+
+def dense_pieces(
+    files: Iterable[pa.RecordBatch], counts: Mapping[str, int | None]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the pieces (`PIECE_SCHEMA`) of files of the table `generations`.
+
+    Args:
+        files: `path`, which ends in `.parquet` or `.jsonl`, and `content`.
+        counts: Rows that a trace has, by its id; None where that is not known. A run that was
+            killed may have left further lines in its only file.
+    """
+    for batch in files:
+        for path, content in zip(batch.column("path"), batch.column("content"), strict=True):
+            rows = list(_pieces(_table(path.as_py(), content.as_buffer(), counts)))
+            for first in range(0, len(rows), _PIECES):
+                columns = zip(*rows[first : first + _PIECES], strict=True)
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(c, f.type) for c, f in zip(columns, PIECE_SCHEMA, strict=True)],
+                    schema=PIECE_SCHEMA,
+                )
+
+
+def rows_in(piece: pa.Buffer) -> pa.RecordBatch:
+    """Return the rows of a piece."""
+    with pa.ipc.open_stream(piece) as reader:
+        batch: pa.RecordBatch = reader.read_next_batch()
+    return batch
+
+
+def _table(path: str, content: pa.Buffer, counts: Mapping[str, int | None]) -> pa.Table:
+    if path.endswith(".parquet"):
+        return pq.read_table(pa.BufferReader(content), schema=generation_schema())
+    rows: list[GenerationRow] = []
+    for line in content.to_pybytes().splitlines():
+        if rows and len(rows) == counts.get(rows[0].trace_id):
+            break
+        rows.append(msgspec.json.decode(line, type=GenerationRow))
+    return pa.Table.from_pylist(
+        [msgspec.structs.asdict(row) for row in rows], schema=generation_schema()
+    )
+
+
+def _pieces(table: pa.Table) -> Iterator[tuple[object, ...]]:
+    if not table.num_rows:
+        return
+    keys = [table.column(name).combine_chunks().dictionary_encode() for name in C.GROUP_KEY]
+    number = np.zeros(table.num_rows, np.int64)
+    for key in keys:
+        number = number * len(key.dictionary) + key.indices.to_numpy()
+    order = np.argsort(number, kind="stable")
+    begins = np.flatnonzero(np.r_[True, np.diff(number[order]) != 0]).tolist()
+    own = table.select([name for name in table.column_names if name not in C.GROUP_KEY])
+    rows = own.take(pa.array(order)).combine_chunks()
+    for first, last in zip(begins, [*begins[1:], len(order)], strict=True):
+        piece = rows.slice(first, last - first)
+        named = (key[int(order[first])].as_py() for key in keys)
+        list_ids = pc.unique(piece.column(C.RESOURCE_LIST_ID).drop_null()).to_pylist()
+        yield (*named, _as_bytes(piece), list_ids)
+
+
+def _as_bytes(piece: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, piece.schema) as writer:
+        for batch in piece.to_batches():
+            writer.write_batch(batch)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
