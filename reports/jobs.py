@@ -99,7 +99,10 @@ def build_report(
             windows = Windows(spark, {run.info.trace_id: each for run, each in shown.items()})
             page = replace(page, shown=_times_of(shown))
         tables = derive_tables(read_traces(spark, runs), store, windows)
-        rows = page_rows(spark, tables, page, [run.info.trace_id for run in runs])
+        order = {run.info.trace_id: number for number, run in enumerate(runs)}
+        of_runs = [row.asDict() for row in tables["runs"].collect()]
+        of_runs.sort(key=lambda row: order[row["trace_id"]])
+        rows = page_rows(tables_path, of_runs, page)
         tell("computing savings")
         windows_of = {run.info.trace_id: shown.get(run, ALWAYS) for run in runs}
         weighed = _weighed(rows.findings, runs, windows_of, page.limits.weighed_events)

@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
+import pyarrow as pa
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 from coordinator_sim_reports import selection
 from coordinator_sim_reports.charts.timeline import axis_of
 from coordinator_sim_reports.comparison import reading_order
-from coordinator_sim_reports.local_frames import listed
-from coordinator_sim_reports.page_options import PageLimits, PageOptions
+from coordinator_sim_reports.page_options import PageOptions
 from coordinator_sim_reports.run_labels import one_world_each, run_labels
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from coordinator_sim_reports.selection import WrittenTable
 
 Row = Mapping[str, Any]
 
@@ -62,106 +60,87 @@ class ReportRows:
     share_records: Sequence[Row]
 
 
-def page_rows(
-    spark: "SparkSession",
-    tables: "dict[str, DataFrame]",
-    options: PageOptions,
-    trace_ids: Sequence[str],
-) -> ReportRows:
+def page_rows(folder: Path, runs: Sequence[Row], options: PageOptions) -> ReportRows:
     """Collect the rows of a page.
 
     Args:
-        spark: The session of the job.
-        tables: All tables of the report, by name.
+        folder: Has a folder of Parquet files for each table of the report.
+        runs: Rows of the runs, in the order of the page.
         options: Heading and limits of the page.
-        trace_ids: The runs in the order of the page.
     """
     limits = options.limits
-    order = {trace_id: number for number, trace_id in enumerate(trace_ids)}
-    runs = sorted(_rows(tables["runs"]), key=lambda run: order[run["trace_id"]])
+    order = {run[C.TRACE_ID]: number for number, run in enumerate(runs)}
     told = one_world_each(runs)
-    is_told = F.col(C.TRACE_ID).isin([run["trace_id"] for run in told])
-    groups = tables["groups"].where(is_told)
-    windows = selection.first_windows(tables["fault_windows"].where(is_told), limits.windows)
-    worst = selection.worst_groups(groups, limits.groups)
+    trace_ids = [run[C.TRACE_ID] for run in told]
+
+    def written(name: str) -> WrittenTable:
+        return WrittenTable(folder / name, trace_ids)
+
+    def of_all(name: str) -> WrittenTable:
+        return WrittenTable(folder / name)
+
+    groups = selection.worst_first(written("groups").whole())
+    worst = groups.slice(0, limits.groups)
+    drawn_groups = worst.slice(0, limits.drawn_groups)
     told_totals = selection.totals(groups)
-    drawn_groups = selection.worst_groups(groups, min(limits.groups, limits.drawn_groups))
-    rebalances = selection.with_group_names(tables["rebalances"], groups)
-    longest = (
-        selection.longest
-        if told_totals["rebalances"] > limits.listed
-        else selection.longest_in_time
-    )
-    counts = tables["reasons"].groupBy("reason").agg(F.sum("count").alias("count"))
-    of_sections = {
-        name: selection.of_groups(tables[name], drawn_groups)
-        for name in ("member_sessions", "waits", "ownership", "imbalance", "share_records")
-    }
+    is_whole = len(told) == len(runs)
+    rebalances = written("rebalances")
+    listed = selection.longest(selection.named_rebalances(rebalances, groups), limits.listed)
+    drawn = selection.longest(selection.named_rebalances(rebalances, drawn_groups), limits.drawn)
+    windows = written("fault_windows").rows("window_no", C.TRACE_ID, C.CLUSTER_ID)
+    shown_windows = windows[: limits.windows]
     return ReportRows(
         options=options,
-        totals=told_totals if len(told) == len(runs) else selection.totals(tables["groups"]),
+        totals=told_totals if is_whole else selection.totals(of_all("groups").whole()),
         told_totals=told_totals,
         runs=runs,
         told=told,
-        quality=sorted(_rows(tables["data_quality"]), key=lambda row: order[row["trace_id"]]),
-        sources=_rows(selection.source_kinds(tables["source_files"].where(is_told)), "kind"),
-        skews=_rows(tables["clock_skews"].where(is_told), "first_source", "second_source"),
-        findings=_findings(tables, [run["trace_id"] for run in told], limits),
-        costs=selection.costliest(
-            tables["costs"].where(is_told), {"day": limits.days, "deploy": limits.deploys}
+        quality=sorted(of_all("data_quality").rows(), key=lambda row: order[row[C.TRACE_ID]]),
+        sources=selection.source_kinds(written("source_files").rows()),
+        skews=written("clock_skews").rows("first_source", "second_source"),
+        findings=written("findings").first(limits.findings, "-cost_s", *C.GROUP_KEY, "kind"),
+        costs=selection.costliest(written("costs"), {"day": limits.days, "deploy": limits.deploys}),
+        storms=selection.costliest_storms(written("storms"), limits.storms),
+        comparison=sorted(of_all("comparison").rows(), key=reading_order),
+        groups=worst.to_pylist(),
+        reasons=selection.sorted_rows(written("reasons").of_groups(worst), C.GROUP_ID, "reason"),
+        reason_counts=selection.reason_counts(of_all("reasons").parts()),
+        drawn=selection.in_time(drawn),
+        listed=listed if told_totals["rebalances"] > limits.listed else selection.in_time(listed),
+        windows=shown_windows,
+        window_count=len(windows),
+        effects=selection.effects_on(
+            written("window_effects").of_groups(drawn_groups), shown_windows, drawn_groups
         ),
-        storms=selection.costliest_storms(tables["storms"].where(is_told), limits.storms),
-        comparison=sorted(_rows(tables["comparison"]), key=reading_order),
-        groups=_rows(worst),
-        reasons=_rows(selection.of_groups(tables["reasons"], worst), "group_id", "reason"),
-        reason_counts={row["reason"]: row["count"] for row in _rows(counts)},
-        drawn=selection.longest_in_time(
-            selection.of_groups(rebalances, drawn_groups), limits.drawn
+        durations=of_all("durations").rows("phase"),
+        sessions=selection.drawn_sessions(
+            written("member_sessions").of_groups(drawn_groups), limits.members
         ),
-        listed=longest(rebalances, limits.listed),
-        windows=_rows(windows),
-        window_count=tables["fault_windows"].where(is_told).count(),
-        effects=selection.effects_on(tables["window_effects"], windows, drawn_groups),
-        durations=_rows(tables["durations"], "phase"),
-        sessions=selection.drawn_sessions(of_sections["member_sessions"], limits.members),
-        waits=selection.drawn_waits(of_sections["waits"], limits.intervals),
-        owners=selection.drawn_owners(of_sections["ownership"], limits.resources, limits.intervals),
-        imbalance=selection.drawn_imbalance(of_sections["imbalance"], limits.intervals),
-        densities=_densities(spark, rebalances, groups, told, options)
+        waits=selection.drawn_waits(written("waits").of_groups(drawn_groups), limits.intervals),
+        owners=selection.drawn_owners(
+            written("ownership"), drawn_groups, limits.resources, limits.intervals
+        ),
+        imbalance=selection.drawn_imbalance(
+            written("imbalance").of_groups(drawn_groups), limits.intervals
+        ),
+        densities=_densities(rebalances, groups, told, options)
         if told_totals["groups"] > limits.drawn_groups
         else [],
-        share_records=_rows(of_sections["share_records"], *C.GROUP_KEY, "topic"),
+        share_records=selection.sorted_rows(
+            written("share_records").of_groups(drawn_groups), *C.GROUP_KEY, "topic"
+        ),
     )
 
 
-def _findings(
-    tables: "dict[str, DataFrame]", trace_ids: Sequence[str], limits: PageLimits
-) -> list[dict[str, Any]]:
-    """Return the costliest findings of these runs, over all of them."""
-    own = tables["findings"].where(F.col(C.TRACE_ID).isin(list(trace_ids)))
-    order = (F.col("cost_s").desc(), C.TRACE_ID, C.CLUSTER_ID, C.GROUP_ID, "kind")
-    return [row.asDict() for row in own.orderBy(*order).limit(limits.findings).collect()]
-
-
 def _densities(
-    spark: "SparkSession",
-    rebalances: "DataFrame",
-    groups: "DataFrame",
-    told: Sequence[Row],
-    options: PageOptions,
+    rebalances: WrittenTable, groups: pa.Table, told: Sequence[Row], options: PageOptions
 ) -> list[dict[str, Any]]:
     labels = run_labels(told, is_compared=options.is_compared)
     axis = axis_of(list(labels.values()))
     slice_us = (axis.to_s - axis.from_s) * 1e6 / options.limits.slices
-    spans = [
-        (trace_id, (label.origin_us or 0) + axis.from_s * 1e6, slice_us)
+    spans = {
+        trace_id: ((label.origin_us or 0) + axis.from_s * 1e6, slice_us)
         for trace_id, label in labels.items()
-    ]
-    frame = listed(spark, spans, "trace_id string, since_us double, slice_us double")
-    mapped = selection.worst_groups(groups, options.limits.mapped_groups)
-    return selection.densities(rebalances, mapped, frame, options.limits.slices)
-
-
-def _rows(table: "DataFrame", *order: str) -> list[dict[str, Any]]:
-    ordered = table.orderBy(*order) if order else table
-    return [row.asDict(recursive=True) for row in ordered.collect()]
+    }
+    mapped = groups.slice(0, options.limits.mapped_groups)
+    return selection.densities(rebalances.parts(), mapped, spans, options.limits.slices)

@@ -2,261 +2,403 @@
 
 The worst groups are those with most rebalances, the worst rebalances the longest. A rebalance that
 is unfinished when the trace ends lasts until then.
+
+Tables are read from their files, some rows at a time, without a job of Spark: planning one took
+longer than reading. Of each read no more is kept than the page shows.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 Row = dict[str, Any]
 
 LASTED_US: Final = "lasted_us"
+_LENGTH: Final = "length"
+_IN_TIME: Final = ("seen_us", *C.GROUP_KEY, C.REBALANCE_NO)
+_COSTLIEST: Final = ("-unowned_s", "-rebalancing_s")
+"""The order of costs: by time without an owner, then by time in rebalances."""
+_WORST: Final = ("-rebalances", "-rebalancing_ms", C.GROUP_ID, C.CLUSTER_ID, C.TRACE_ID)
+_OF_FILES: Final = (
+    *("lines", "parsed", "known", "unparsed", "events", "repeated"),
+    *("offsets", "missing_offsets", "skipped_bytes"),
+)
 
 
-def costliest(costs: "DataFrame", limits: Mapping[str, int]) -> list[Row]:
+class WrittenTable:
+    """A table of a report that a job has written.
+
+    Args:
+        folder: Its Parquet files.
+        trace_ids: Runs whose rows are read; None for all.
+    """
+
+    def __init__(self, folder: Path, trace_ids: Sequence[str] | None = None) -> None:
+        self._folder = folder
+        self._trace_ids = None if trace_ids is None else pa.array(trace_ids, pa.string())
+
+    def parts(self) -> Iterator[pa.Table]:
+        """Yield its rows, some at a time; at least one part, which may have none."""
+        for path in sorted(self._folder.glob("*.parquet")):
+            with path.open("rb") as file, pq.ParquetFile(file) as table:
+                yield table.schema_arrow.empty_table()
+                for batch in table.iter_batches():
+                    yield self._own(pa.Table.from_batches([batch]))
+
+    def whole(self) -> pa.Table:
+        """Return all rows, of a table with a row or so for each group."""
+        return pa.concat_tables(self.parts())
+
+    def rows(self, *order: str) -> list[Row]:
+        """Return all rows, of a short table; in an order of columns, descending behind a minus."""
+        rows: list[Row] = _sorted(self.whole(), order).to_pylist()
+        return rows
+
+    def first(self, limit: int, *order: str) -> list[Row]:
+        """Return so many rows, the first in an order of columns."""
+        rows: list[Row] = first_rows(self.parts(), limit, *order).to_pylist()
+        return rows
+
+    def of_groups(self, groups: pa.Table) -> Iterator[pa.Table]:
+        """Yield the rows of these groups, which are few."""
+        keys = _keys(groups)
+        return (part.filter(pc.is_in(_keys(part), value_set=keys)) for part in self.parts())
+
+    def _own(self, part: pa.Table) -> pa.Table:
+        if self._trace_ids is None:
+            return part
+        return part.filter(pc.is_in(part.column(C.TRACE_ID), value_set=self._trace_ids))
+
+
+def first_rows(parts: Iterable[pa.Table], limit: int, *order: str) -> pa.Table:
+    """Return so many rows, the first in an order of columns, descending behind a minus.
+
+    Nulls are last.
+    """
+    kept: pa.Table | None = None
+    for part in parts:
+        kept = _sorted(part if kept is None else pa.concat_tables([kept, part]), order)
+        kept = kept.slice(0, limit)
+    if kept is None:
+        raise AssertionError("a table has a file")
+    return kept
+
+
+def costliest(costs: WrittenTable, limits: Mapping[str, int]) -> list[Row]:
     """Return the costliest rows of some scopes, each in order of time.
 
     Input: costs of rebalances by scope; `limits`, the most rows of each scope wanted.
     Output: their columns and `of_rows`, how many rows the scope has in all.
     """
-    order = Window.partitionBy("scope").orderBy(*_costliest_first(), "first_us", C.TRACE_ID)
-    wanted = F.create_map(*(F.lit(each) for pair in limits.items() for each in pair))
-    ranked = (
-        costs.where(F.col("scope").isin(*limits))
-        .withColumn("of_rows", F.count("*").over(Window.partitionBy("scope")))
-        .withColumn("place", F.row_number().over(order))
-        .where(F.col("place") <= wanted[F.col("scope")])
-        .drop("place")
-    )
-    keys = (C.TRACE_ID, "first_us", C.CLUSTER_ID, C.GROUP_ID)
-    return [row.asDict() for row in ranked.orderBy("scope", *keys).collect()]
+    found: list[Row] = []
+    for scope, limit in sorted(limits.items()):
+        parts = (part.filter(pc.equal(part.column("scope"), scope)) for part in costs.parts())
+        found += _costliest(parts, limit)
+    return found
 
 
-def costliest_storms(storms: "DataFrame", limit: int) -> list[Row]:
+def costliest_storms(storms: WrittenTable, limit: int) -> list[Row]:
     """Return the costliest storms, in order of time.
 
     Input: storms.
     Output: their columns and `of_rows`, how many there are in all.
     """
+    return _costliest(storms.parts(), limit)
+
+
+def _costliest(parts: Iterable[pa.Table], limit: int) -> list[Row]:
+    count = 0
+
+    def counted() -> Iterator[pa.Table]:
+        nonlocal count
+        for part in parts:
+            count += part.num_rows
+            yield part
+
     keys = (C.TRACE_ID, "first_us", C.CLUSTER_ID, C.GROUP_ID)
-    count = storms.count()
-    first = storms.orderBy(*_costliest_first(), *keys).limit(limit)
-    return [row.asDict() | {"of_rows": count} for row in first.orderBy(*keys).collect()]
+    first = first_rows(counted(), limit, *_COSTLIEST, "first_us", *keys)
+    return [row | {"of_rows": count} for row in _sorted(first, keys).to_pylist()]
 
 
-def _costliest_first() -> tuple["Column", "Column"]:
-    """Return the order of costs: by time without an owner, then by time in rebalances."""
-    return F.col("unowned_s").desc_nulls_last(), F.col("rebalancing_s").desc_nulls_last()
+def worst_first(groups: pa.Table) -> pa.Table:
+    """Return the groups, those with most rebalances first, or else with most time in them."""
+    return _sorted(groups, _WORST)
 
 
-def worst_groups(groups: "DataFrame", limit: int) -> "DataFrame":
-    """Return the groups with most rebalances, or else most time in them; worst first."""
-    return groups.orderBy(
-        F.desc("rebalances"),
-        F.desc_nulls_last("rebalancing_ms"),
-        C.GROUP_ID,
-        C.CLUSTER_ID,
-        C.TRACE_ID,
-    ).limit(limit)
+def named_rebalances(rebalances: WrittenTable, groups: pa.Table) -> Iterator[pa.Table]:
+    """Yield rebalances of these groups with columns of theirs, and with `lasted_us`.
+
+    The columns are `scenario`, `assignor`, `source` and `timing_quality`.
+    """
+    keys = _keys(groups)
+    for part in rebalances.parts():
+        at = pc.index_in(_keys(part), value_set=keys)
+        own, found = part.filter(at.is_valid()), at.drop_null()
+        for name in ("scenario", "assignor", "source", "timing_quality"):
+            own = own.append_column(name, groups.column(name).take(found))
+        until = pc.coalesce(own.column(C.END_US), groups.column("last_ts_us").take(found))
+        since = pc.coalesce(own.column(C.START_US), own.column("seen_us"))
+        yield own.append_column(LASTED_US, pc.subtract(until, since))
 
 
-def of_groups(rows: "DataFrame", groups: "DataFrame") -> "DataFrame":
-    """Return the rows that belong to one of these groups, which are few."""
-    keys = groups.select(*C.GROUP_KEY)
-    return rows.join(F.broadcast(keys), list(C.GROUP_KEY), "left_semi")
-
-
-def with_group_names(rebalances: "DataFrame", groups: "DataFrame") -> "DataFrame":
-    """Add `scenario`, `assignor`, `source`, `timing_quality` and `lasted_us` to rebalances."""
-    named = groups.select(
-        *C.GROUP_KEY, "scenario", "assignor", "source", "timing_quality", "last_ts_us"
-    )
-    until = F.coalesce(C.END_US, "last_ts_us")
-    return (
-        rebalances.join(named, list(C.GROUP_KEY))
-        .withColumn(LASTED_US, until - F.coalesce(C.START_US, "seen_us"))
-        .drop("last_ts_us")
-    )
-
-
-def longest(rebalances: "DataFrame", limit: int) -> list[Row]:
+def longest(rebalances: Iterable[pa.Table], limit: int) -> list[Row]:
     """Return the longest rebalances, longest first.
 
-    Input: rebalances with names (`with_group_names`).
+    Input: rebalances with names (`named_rebalances`).
     """
-    return _collected(rebalances.orderBy(F.desc(LASTED_US), *_in_time()).limit(limit))
+    rows: list[Row] = first_rows(rebalances, limit, f"-{LASTED_US}", *_IN_TIME).to_pylist()
+    return rows
 
 
-def longest_in_time(rebalances: "DataFrame", limit: int) -> list[Row]:
-    """Return the longest rebalances, in the order of time.
-
-    Input: rebalances with names (`with_group_names`).
-    """
-    kept = rebalances.orderBy(F.desc(LASTED_US), *_in_time()).limit(limit)
-    return _collected(kept.orderBy(*_in_time()))
+def in_time(rebalances: Iterable[Row]) -> list[Row]:
+    """Return rebalances in the order of time."""
+    return sorted(rebalances, key=lambda row: tuple(row[name] for name in _IN_TIME))
 
 
-def most_of_each(rows: "DataFrame", limit: int, *order: "Column | str") -> "DataFrame":
+def most_of_each(parts: Iterable[pa.Table], limit: int, *order: str) -> pa.Table:
     """Return so many rows of each group, the first in this order, with `of_rows`, how many it has.
 
-    Input: rows with a group's key.
+    Input: rows of few groups.
     """
-    group = Window.partitionBy(*C.GROUP_KEY)
-    return (
-        rows.withColumns(
-            {
-                "nth": F.row_number().over(group.orderBy(*order)),
-                "of_rows": F.count(F.lit(1)).over(group),
-            }
-        )
-        .where(F.col("nth") <= limit)
-        .drop("nth")
-    )
+    counts: Counter[str] = Counter()
+
+    def cut() -> Iterator[pa.Table]:
+        kept: pa.Table | None = None
+        for part in parts:
+            for each in pc.value_counts(_keys(part)).to_pylist():
+                counts[each["values"]] += each["counts"]
+            both = part if kept is None else pa.concat_tables([kept, part])
+            kept = _sorted(both, (*C.GROUP_KEY, *order))
+            kept = kept.filter(pa.array(_ranks(_keys(kept)) < limit))
+        if kept is not None:
+            yield kept
+
+    kept = pa.concat_tables(cut())
+    of_rows = [counts[key] for key in _keys(kept).to_pylist()]
+    return kept.append_column("of_rows", pa.array(of_rows, pa.int64()))
 
 
-def drawn_owners(owned: "DataFrame", resources: int, intervals: int) -> list[Row]:
+def _ranks(keys: pa.ChunkedArray) -> "np.ndarray[Any, Any]":
+    """Return how many rows with the same key stand before each; equal keys stand together."""
+    codes = keys.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    begins = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]][: len(codes)])
+    lengths = np.diff(np.r_[begins, len(codes)])
+    return np.arange(len(codes)) - np.repeat(begins, lengths)
+
+
+def drawn_owners(
+    owned: WrittenTable, groups: pa.Table, resources: int, intervals: int
+) -> list[Row]:
     """Return the ownership of each group's resources with most owners, its longest intervals.
 
-    Input: ownership of few groups.
+    Input: ownership; few groups.
     Output: ownership with `of_rows`, in the order of time.
     """
-    counted = owned.groupBy(*C.GROUP_KEY, C.RESOURCE).agg(F.count("*").alias("holds"))
-    busiest = most_of_each(counted, resources, F.desc("holds"), C.RESOURCE)
-    chosen = owned.join(
-        F.broadcast(busiest.select(*C.GROUP_KEY, C.RESOURCE)),
-        [*C.GROUP_KEY, C.RESOURCE],
-        "left_semi",
+    key = [*C.GROUP_KEY, C.RESOURCE]
+    holds = pa.concat_tables(
+        part.group_by(key).aggregate([([], "count_all")]) for part in owned.of_groups(groups)
     )
-    length = F.col(C.TO_US) - F.col(C.FROM_US)
-    kept = most_of_each(chosen, intervals, F.desc(length), C.FROM_US, C.RESOURCE, C.MEMBER_KEY)
-    return _collected(kept.orderBy(C.FROM_US, *C.GROUP_KEY, C.RESOURCE, C.MEMBER_KEY))
+    summed = holds.group_by(key).aggregate([("count_all", "sum")])
+    busiest = _keys(most_of_each([summed], resources, "-count_all_sum", C.RESOURCE), key)
+    chosen = (
+        part.filter(pc.is_in(_keys(part, key), value_set=busiest))
+        for part in owned.of_groups(groups)
+    )
+    order = (C.FROM_US, C.RESOURCE, C.MEMBER_KEY)
+    kept = most_of_each(_lasting(chosen, C.FROM_US, C.TO_US), intervals, f"-{_LENGTH}", *order)
+    return _shown(kept, C.FROM_US, *C.GROUP_KEY, C.RESOURCE, C.MEMBER_KEY)
 
 
-def drawn_sessions(sessions: "DataFrame", limit: int) -> list[Row]:
+def drawn_sessions(sessions: Iterable[pa.Table], limit: int) -> list[Row]:
     """Return sessions of each group's members: those that ended badly first, then the longest.
 
     Input: member sessions of few groups.
     Output: member sessions with `of_rows`, in the order of time.
     """
-    is_bad = F.col("end_kind").isin("FAILED", "KICKED", "FENCED")
-    length = F.col(C.END_US) - F.col("first_seen_us")
-    order = (F.desc(is_bad), F.desc_nulls_first(length), "first_seen_us", C.MEMBER_ID)
-    kept = most_of_each(sessions, limit, *order)
-    return _collected(kept.orderBy("first_seen_us", *C.GROUP_KEY, C.MEMBER_ID))
+    bad = pa.array(["FAILED", "KICKED", "FENCED"])
+
+    def judged() -> Iterator[pa.Table]:
+        for part in _lasting(sessions, "first_seen_us", C.END_US):
+            is_bad = pc.is_in(part.column("end_kind"), value_set=bad).cast(pa.int8())
+            length = part.column(_LENGTH).fill_null(np.iinfo(np.int64).max)
+            at = part.schema.get_field_index(_LENGTH)
+            yield part.set_column(at, _LENGTH, length).append_column("is_bad", is_bad)
+
+    order = ("-is_bad", f"-{_LENGTH}", "first_seen_us", C.MEMBER_ID)
+    kept = most_of_each(judged(), limit, *order).drop_columns(["is_bad"])
+    return _shown(kept, "first_seen_us", *C.GROUP_KEY, C.MEMBER_ID)
 
 
-def drawn_waits(waits: "DataFrame", limit: int) -> list[Row]:
+def drawn_waits(waits: Iterable[pa.Table], limit: int) -> list[Row]:
     """Return the longest waits of each group for its members, in the order of time.
 
     Input: waits of few groups.
     """
-    length = F.col(C.TO_US) - F.col(C.FROM_US)
-    kept = most_of_each(waits, limit, F.desc(length), C.FROM_US, C.MEMBER_ID)
-    return _collected(kept.orderBy(C.FROM_US, *C.GROUP_KEY, C.MEMBER_ID))
+    lasting = _lasting(waits, C.FROM_US, C.TO_US)
+    kept = most_of_each(lasting, limit, f"-{_LENGTH}", C.FROM_US, C.MEMBER_ID)
+    return _shown(kept, C.FROM_US, *C.GROUP_KEY, C.MEMBER_ID)
 
 
-def drawn_imbalance(imbalance: "DataFrame", limit: int) -> list[Row]:
+def drawn_imbalance(imbalance: Iterable[pa.Table], limit: int) -> list[Row]:
     """Return each group's imbalance that lasted longest, in the order of time.
 
     Input: imbalance of few groups.
     """
-    kept = most_of_each(imbalance, limit, F.desc("lasted_us"), C.SYNC_US, "kind", C.GENERATION)
-    return _collected(kept.orderBy(C.SYNC_US, *C.GROUP_KEY, "kind", C.GENERATION))
+    kept = most_of_each(imbalance, limit, "-lasted_us", C.SYNC_US, "kind", C.GENERATION)
+    return _shown(kept, C.SYNC_US, *C.GROUP_KEY, "kind", C.GENERATION)
+
+
+def sorted_rows(parts: Iterable[pa.Table], *order: str) -> list[Row]:
+    """Return rows in an order of columns, descending behind a minus."""
+    return _shown(pa.concat_tables(parts), *order)
+
+
+def _lasting(parts: Iterable[pa.Table], from_us: str, to_us: str) -> Iterator[pa.Table]:
+    """Add `length` to rows that last from one instant to another."""
+    for part in parts:
+        yield part.append_column(_LENGTH, pc.subtract(part.column(to_us), part.column(from_us)))
+
+
+def _shown(table: pa.Table, *order: str) -> list[Row]:
+    kept = table.drop_columns([_LENGTH]) if _LENGTH in table.column_names else table
+    rows: list[Row] = _sorted(kept, order).to_pylist()
+    return rows
 
 
 def densities(
-    rebalances: "DataFrame", listed: "DataFrame", spans: "DataFrame", slices: int
+    rebalances: Iterable[pa.Table],
+    listed: pa.Table,
+    spans: Mapping[str, tuple[float, float]],
+    slices: int,
 ) -> list[Row]:
     """Count the rebalances of each group in slices of the time that the runs take.
 
-    Input: rebalances; the groups with a row of their own, few; a row per run: `trace_id`,
-    `since_us`, where its slices begin, and `slice_us`, the length of one.
-    Output: key (group, slice), slices from 0 on: `count`; the group is null for all groups that
-    are not listed.
+    Args:
+        rebalances: Rebalances.
+        listed: The groups with a row of their own, few.
+        spans: By run, where its slices begin and the length of one, in microseconds.
+        slices: How many slices there are.
+
+    Returns:
+        A row for each group and slice: `count`; the group is null for all that are not listed.
     """
-    own = listed.select(*C.GROUP_KEY, F.lit(1).alias("is_listed"))
-    place = F.floor((F.col("seen_us") - F.col("since_us")) / F.col("slice_us")).cast("int")
-    is_listed = F.col("is_listed").isNotNull()
-    counted = (
-        rebalances.join(F.broadcast(spans), C.TRACE_ID)
-        .join(F.broadcast(own), list(C.GROUP_KEY), "left")
-        .groupBy(
-            *(F.when(is_listed, F.col(name)).alias(name) for name in C.GROUP_KEY),
-            F.least(F.lit(slices - 1), F.greatest(F.lit(0), place)).alias("slice"),
+    own = set(_keys(listed).to_pylist())
+    counts: Counter[tuple[tuple[str | None, ...], int]] = Counter()
+    for part in rebalances:
+        seen = zip(
+            *(part.column(name).to_pylist() for name in (*C.GROUP_KEY, "seen_us")),
+            _keys(part).to_pylist(),
+            strict=True,
         )
-        .agg(F.count("*").alias("count"))
-    )
-    return _collected(counted.orderBy(*C.GROUP_KEY, "slice"))
+        for *key, seen_us, name in seen:
+            since_us, slice_us = spans[key[0]]
+            at = min(slices - 1, max(0, int((seen_us - since_us) // slice_us)))
+            counts[tuple(key) if name in own else (None,) * len(key), at] += 1
+    ordered = sorted(counts, key=lambda each: (tuple(name or "" for name in each[0]), each[1]))
+    return [
+        {
+            **dict(zip(C.GROUP_KEY, key, strict=True)),
+            "slice": at,
+            "count": counts[key, at],
+        }
+        for key, at in ordered
+    ]
 
 
-def first_windows(windows: "DataFrame", limit: int) -> "DataFrame":
-    """Return the first fault windows of each run, so many in all."""
-    return windows.orderBy("window_no", C.TRACE_ID, C.CLUSTER_ID).limit(limit)
-
-
-def effects_on(effects: "DataFrame", windows: "DataFrame", groups: "DataFrame") -> list[Row]:
+def effects_on(effects: Iterable[pa.Table], windows: Sequence[Row], groups: pa.Table) -> list[Row]:
     """Return what happened to these groups in these windows, both few.
 
-    Input: window effects; fault windows; groups.
+    Input: window effects of the groups; fault windows; groups.
     Output: effects with a rebalance or with time without an owner, the group with most of them
     first; `unowned_s`, null where the trace does not tell owners, and `ownership_quality`.
     """
-    keys = windows.select(C.TRACE_ID, C.CLUSTER_ID, "window_no")
-    named = groups.select(*C.GROUP_KEY, "ownership_quality", F.col("unowned_s").alias("known"))
-    unowned_s = F.when(F.col("known").isNotNull(), F.col("unowned_us") / 1_000_000)
-    rebalances = F.col("rebalances_during") + F.coalesce("rebalances_after", F.lit(0))
-    return _collected(
-        effects.join(F.broadcast(keys), keys.columns, "left_semi")
-        .join(F.broadcast(named), list(C.GROUP_KEY))
-        .withColumn("unowned_s", unowned_s)
-        .where((rebalances > 0) | (F.coalesce("unowned_s", F.lit(0.0)) > 0))
-        .drop("known", "unowned_us")
-        .orderBy(F.desc(rebalances), F.desc_nulls_last("unowned_s"), *C.GROUP_KEY)
-    )
+    chosen = {(row[C.TRACE_ID], row[C.CLUSTER_ID], row["window_no"]) for row in windows}
+    named = {tuple(row[name] for name in C.GROUP_KEY): row for row in groups.to_pylist()}
+    found = []
+    for row in (row for part in effects for row in part.to_pylist()):
+        if (row[C.TRACE_ID], row[C.CLUSTER_ID], row["window_no"]) not in chosen:
+            continue
+        group = named[tuple(row[name] for name in C.GROUP_KEY)]
+        unowned_us = row.pop("unowned_us")
+        is_known = group["unowned_s"] is not None and unowned_us is not None
+        row["ownership_quality"] = group["ownership_quality"]
+        row["unowned_s"] = unowned_us / 1_000_000 if is_known else None
+        rebalances = row["rebalances_during"] + (row["rebalances_after"] or 0)
+        if rebalances or row["unowned_s"]:
+            unowned_s = -1.0 if row["unowned_s"] is None else row["unowned_s"]
+            found.append((-rebalances, -unowned_s, *(row[name] for name in C.GROUP_KEY), row))
+    return [each[-1] for each in sorted(found, key=lambda each: each[:-1])]
 
 
-def totals(groups: "DataFrame") -> Row:
+def totals(groups: pa.Table) -> Row:
     """Return sums over all groups, beyond a page's limits; null where no group has a value."""
     counts = ("rebalances", "logical_rebalances", "open_rebalances")
     known = ("moved", "interrupted", "restarted_in_place", "unowned_s")
-    (row,) = groups.agg(
-        F.count("*").alias("groups"),
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counts),
-        *(F.sum(name).alias(name) for name in known),
-    ).collect()
-    return row.asDict()
+    sums = {name: pc.sum(groups.column(name)).as_py() for name in (*counts, *known)}
+    return {"groups": groups.num_rows, **sums, **{name: sums[name] or 0 for name in counts}}
 
 
-def _in_time() -> list["Column"]:
-    return [F.col(name) for name in ("seen_us", *C.GROUP_KEY, C.REBALANCE_NO)]
-
-
-def _collected(table: "DataFrame") -> list[Row]:
-    return [row.asDict() for row in table.collect()]
-
-
-def source_kinds(files: "DataFrame") -> "DataFrame":
+def source_kinds(files: Iterable[Row]) -> list[Row]:
     """Return what was read of each kind of source.
 
     Input: source_files.
-    Output: one row per trace and `kind`: `files`; the sums of `lines`, `parsed`, `known`,
+    Output: one row per trace and `kind`, by kind: `files`; the sums of `lines`, `parsed`, `known`,
     `unparsed`, `events`, `repeated`, and of `offsets`, `missing_offsets` and `skipped_bytes`, null
     for kinds without them; `problems`, of files that were not used, or not as a whole.
     """
-    told = F.concat_ws(": ", "path", "problem")
-    sums = (
-        *("lines", "parsed", "known", "unparsed", "events", "repeated"),
-        *("offsets", "missing_offsets", "skipped_bytes"),
-    )
-    return files.groupBy(C.TRACE_ID, "kind").agg(
-        F.count("*").alias("files"),
-        *(F.sum(name).alias(name) for name in sums),
-        F.sort_array(F.collect_list(F.when(F.col("problem").isNotNull(), told))).alias("problems"),
-    )
+    by_kind: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in files:
+        by_kind[row["kind"], row[C.TRACE_ID]].append(row)
+    return [
+        {
+            C.TRACE_ID: trace_id,
+            "kind": kind,
+            "files": len(rows),
+            **{name: _sum(row[name] for row in rows) for name in _OF_FILES},
+            "problems": sorted(
+                f"{row['path']}: {row['problem']}" for row in rows if row["problem"]
+            ),
+        }
+        for (kind, trace_id), rows in sorted(by_kind.items())
+    ]
+
+
+def reason_counts(reasons: Iterable[pa.Table]) -> dict[str, int]:
+    """Return how many rebalances each reason began."""
+    counts: Counter[str] = Counter()
+    for part in reasons:
+        for row in part.select(["reason", "count"]).to_pylist():
+            counts[row["reason"]] += row["count"]
+    return dict(counts)
+
+
+def _where(rows: Iterable[Row], name: str) -> Iterator[Row]:
+    return (row for row in rows if row[name])
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _keys(table: pa.Table, key: Sequence[str] = C.GROUP_KEY) -> pa.ChunkedArray:
+    """Return one text for each row's key; names of traces and clusters have no such separator."""
+    return pc.binary_join_element_wise(*(table.column(name) for name in key), "\0")
+
+
+def _sorted(table: pa.Table, order: Sequence[str]) -> pa.Table:
+    if not order:
+        return table
+    keys = [
+        (name.removeprefix("-"), "descending" if name.startswith("-") else "ascending")
+        for name in order
+    ]
+    return table.take(pc.sort_indices(table, sort_keys=keys))
