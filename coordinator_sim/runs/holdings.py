@@ -101,20 +101,27 @@ def holdings_of(
         return list(_working(lines, _spans_of(lines), end_us))
     if any(map(tells_holdings, lines)):
         return [Holding(*msgspec.structs.astuple(each)) for each in step_holdings(lines, end_us)]
+    found = _by_generation(_spans_of(lines))
+    pieces: defaultdict[str, list[tuple[int, int, str, int]]] = defaultdict(list)
+    for row, following in _with_the_next(generations):
+        given = _resources_by_member(row, names)
+        for key, intervals in _member_holds(row, following, found, end_us).items():
+            for from_us, to_us in intervals:
+                piece = (from_us, row.generation, key, to_us)
+                for name in given.get(key, ()):
+                    pieces[name].append(piece)
+    return [each for name, own in pieces.items() for each in _unbroken(name, sorted(own))]
+
+
+def _with_the_next(
+    generations: Sequence[GenerationRow],
+) -> Iterator[tuple[GenerationRow, GenerationRow | None]]:
+    """Yield each generation in order, and the next one of the same life of the group."""
     lives: defaultdict[int, list[GenerationRow]] = defaultdict(list)
     for row in sorted(generations, key=lambda row: (row.incarnation, row.generation)):
         lives[row.incarnation].append(row)
-    found = _by_generation(_spans_of(lines))
-    pieces: defaultdict[str, list[tuple[int, int, str, int]]] = defaultdict(list)
     for rows in lives.values():
-        for row, following in zip_longest(rows, rows[1:]):
-            given = _resources_by_member(row, names)
-            for key, intervals in _member_holds(row, following, found, end_us).items():
-                for from_us, to_us in intervals:
-                    piece = (from_us, row.generation, key, to_us)
-                    for name in given.get(key, ()):
-                        pieces[name].append(piece)
-    return [each for name, own in pieces.items() for each in _unbroken(name, sorted(own))]
+        yield from zip_longest(rows, rows[1:])
 
 
 def _unbroken(resource: str, pieces: Sequence[tuple[int, int, str, int]]) -> Iterator[Holding]:

@@ -314,20 +314,27 @@ def group_batches(
     """
     held: dict[str, list[list[Any]]] = {name: [] for name in names}
     schemas = {name: schema_of(name) for name in names}
+    columns = {name: schema.names[len(C.GROUP_KEY) :] for name, schema in schemas.items()}
     count = 0
     with _nothing_collected():
-        for records in records_of(batches):
-            key = list(records.key.values())
-            tables = tables_of(Group(records, facts[records.key[C.TRACE_ID]]), names)
-            for name, rows in tables.items():
-                own = schemas[name].names[len(key) :]
-                for row in rows:
-                    held[name].append(key + [row.get(column) for column in own])
-                    count += 1
-                    if count >= _BATCH_ROWS:
-                        yield _batch(held, schemas)
-                        held, count = {each: [] for each in names}, 0
+        for key, name, row in _keyed_rows(batches, facts, names):
+            held[name].append(key + [row.get(column) for column in columns[name]])
+            count += 1
+            if count >= _BATCH_ROWS:
+                yield _batch(held, schemas)
+                held, count = {each: [] for each in names}, 0
         yield _batch(held, schemas)
+
+
+def _keyed_rows(
+    batches: Iterable[pa.RecordBatch], facts: Mapping[str, RunFacts], names: Sequence[str]
+) -> Iterator[tuple[list[Any], str, Row]]:
+    """Yield the key of a group, a table and one of its rows there, group by group."""
+    for records in records_of(batches):
+        key = list(records.key.values())
+        for name, rows in tables_of(Group(records, facts[records.key[C.TRACE_ID]]), names).items():
+            for row in rows:
+                yield key, name, row
 
 
 def _batch(held: Mapping[str, list[list[Any]]], schemas: Mapping[str, pa.Schema]) -> pa.RecordBatch:

@@ -251,22 +251,6 @@ def test_reset_ends_an_advance() -> None:
     play(story, restless())
 
 
-def test_a_connection_is_kept_longer_than_clients_keep_theirs() -> None:
-    """A client that sends just when the server would close an idle connection is answered."""
-
-    async def story(server: Running) -> None:
-        url = httpx.URL(server.ready.control)
-        reader, writer = await asyncio.open_connection(url.host, url.port)
-        for idle_s in (6.0, 0.0):
-            writer.write(b"GET /v1/groups HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            assert (await reader.readline()).split()[1] == b"200"
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(reader.read(-1), idle_s)
-        writer.close()
-
-    play(story)
-
-
 @pytest.mark.parametrize("clock", ["scaled 1e308", "scaled 1e7", "scaled nan", "scaled 1e-9"])
 def test_clock_out_of_bounds_changes_nothing(clock: str) -> None:
     """The refusal names the bounds; the old clock, health and reset go on."""

@@ -1,8 +1,9 @@
-"""Links between clients and brokers: cut, slow, narrow, reset, each listener apart."""
+"""Links between clients and brokers: cut, slow, narrow, reset, each listener apart; and idle."""
 
 import asyncio
 from pathlib import Path
 
+import httpx
 import pytest
 from msgspec import structs
 
@@ -132,5 +133,21 @@ def test_a_mark_is_an_event_of_the_trace(tmp_path: Path) -> None:
         await server.call("POST", "/v1/trace/stop")
         (event,) = read_run(tmp_path / "trace").events()
         assert (event.event, event.reason_text, event.attrs) == (Event.FAULT, "TaskRunning", attrs)
+
+    play(story)
+
+
+def test_a_connection_is_kept_longer_than_clients_keep_theirs() -> None:
+    """A client that sends just when the server would close an idle connection is answered."""
+
+    async def story(server: Running) -> None:
+        url = httpx.URL(server.ready.control)
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        for idle_s in (6.0, 0.0):
+            writer.write(b"GET /v1/groups HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert (await reader.readline()).split()[1] == b"200"
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(reader.read(-1), idle_s)
+        writer.close()
 
     play(story)
