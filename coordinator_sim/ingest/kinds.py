@@ -125,6 +125,11 @@ _UNREAD: Final = tuple(
         (rb"kafka\.authorizer\.logger", "a broker's kafka-authorizer.log", _ELSE),
         (rb"stream-thread \[", "a Kafka Streams log without lines of its consumers", _JAVA),
         (
+            rb"\[ShareConsumer ",
+            "a log of share consumers, which is not read",
+            "name the broker's server.log, or segments of __consumer_offsets",
+        ),
+        (
             rb"\[Consumer |ConsumerConfig",
             "a Java consumer's log without lines of a group",
             _JAVA,

@@ -73,6 +73,8 @@ _SIGNS: Final = {
     "connector-removed": "read that connector {named} was removed",
     "connector-state": "read another target state of connector {named}",
     "tasks-updated": "read other configurations of the tasks {named}",
+    "config-behind": "read a configuration topic that does not end where its assignment's does, "
+    "and forced a rebalance",
     "worker-started": "started",
     "worker-stopped": "was stopped",
     "task-failed": "had a task that failed with an exception",

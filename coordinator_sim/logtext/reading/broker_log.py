@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from coordinator_sim.logtext.reading import event_builder, log_state, printed_settings
 from coordinator_sim.logtext.reading.broker_words import fill_prefix, is_brokers
 from coordinator_sim.logtext.reading.client_log import ClientLog
-from coordinator_sim.logtext.reading.envelopes import Envelope, peel
+from coordinator_sim.logtext.reading.envelopes import NATIVE, Envelope, peel
 from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
 from coordinator_sim.logtext.reading.instants import InstantReader
 from coordinator_sim.logtext.reading.line_clock import Int64s, LineClock, LineTimes
@@ -335,7 +335,8 @@ class BrokerLog:
                 self._read_line(number + offset, peel(text, self._reader), text)
 
     def _has_own_time(self, text: str) -> bool:
-        return bool(self._reader.find_all(text[:_TIME_WITHIN])) or text.startswith(("{", "%"))
+        is_native = text.startswith(("{", "%")) or NATIVE.match(text) is not None
+        return is_native or bool(self._reader.find_all(text[:_TIME_WITHIN]))
 
     def _with_time(self, envelope: Envelope) -> Envelope:
         """Take the time of a two-line layout from the line before."""
@@ -354,7 +355,8 @@ class BrokerLog:
 
     def _read_line(self, number: int, envelope: Envelope, raw: str) -> None:
         if not self._seen_tail:
-            self._seen_tail = envelope.has_tail or peel(clean(self.previous), self._reader).has_tail
+            above = envelope if envelope.has_tail else peel(clean(self.previous), self._reader)
+            self._seen_tail = above.has_tail and above.layout != "json"
         ts_us, kind, err_us = self._time_of(number, envelope)
         line = event_builder.Line(
             number, envelope, ts_us, kind, err_us, self._is_truncated(envelope), raw
@@ -382,7 +384,9 @@ class BrokerLog:
         if envelope.has_tail:
             return "…" in envelope.message
         return is_open(envelope.message) or (
-            self._seen_tail and envelope.layout not in ("jul", "librdkafka", "json", "python")
+            self._seen_tail
+            and not envelope.logger  # It stood before the message: no tail is missing.
+            and envelope.layout not in ("jul", "librdkafka", "json", "python")
         )
 
     def _events_of(self, line: event_builder.Line) -> list[TraceEvent] | None:

@@ -21,7 +21,8 @@ _LEVEL: Final = re.compile(
     r"(?<![\w.$])(TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|SEVERE|FINEST|FINER|FINE|CONFIG)"
     r"(?![\w.])"
 )
-_LIBRDKAFKA: Final = re.compile(r"%(\d)\|(\d{9,11})\.(\d{3})\|")
+NATIVE: Final = re.compile(r"(?:[A-Za-z][\w.-]*\s*\| |\[[^\]\s]+\] )?%(\d)\|(\d{9,11})\.(\d{3})\|")
+"""The head of a line of librdkafka, also behind the name of a container or a pod."""
 _TAILS: Final = (" (kafka.", " (org.apache.", " | kafka.", " | org.apache.", " [org.apache.")
 _TAILS_MORE: Final = (" [kafka.", " (o.a.k.")
 _TAIL_PARTS: Final = re.compile(r"\s*(?:\(|\[|\| )([\w.$]+)(:\d+)?[\])]?(.*)$", re.DOTALL)
@@ -30,6 +31,7 @@ _SPRING: Final = re.compile(r"\s+\d+ --- \[([^\]]*)\]\s+(\S+)\s+: ")
 _CATEGORY: Final = re.compile(r"\]\s*\[category=([\w.$]+)\]\s*")
 _SHORT: Final = re.compile(r"\s+([A-Za-z][\w.$]*)(?::(\d+))? - ")
 _SHORT_COLON: Final = re.compile(r"\]?\s+([a-z][\w$]*(?:\.[\w$]+)+): ")
+_THREADED: Final = re.compile(r"\s+\[[^\]=]*\]\s+([a-z][\w$]*(?:\.[\w$]+)+)(?: -|:) ")
 _DEBEZIUM: Final = re.compile(r"\s+[^|\s\[]*\|[^|\[]*\|[^\s\[]*\s+")
 _PYTHON_LOGGER: Final = re.compile(
     r"(?:- (?=[\w.]+ - $)|\s(?=(?:aio)?kafka\.))([\w.]+)(?: - |\s+\[?)$"
@@ -116,7 +118,7 @@ def peel(text: str, reader: InstantReader, *, has_time: bool = False) -> Envelop
         envelope = _peel_json(text[carrier.end() if carrier else 0 :], reader)
         if envelope is not None:
             return envelope
-    native = _LIBRDKAFKA.match(text)
+    native = NATIVE.match(text)
     if native is not None:
         instant = from_number(int(native.group(2) + native.group(3)))
         level = _SYSLOG_LEVELS.get(native.group(1), "")
@@ -224,6 +226,7 @@ _AFTER_LEVEL: Final = (
     ("debezium", _DEBEZIUM, 0),
     ("short", _SHORT, 1),
     ("short", _SHORT_COLON, 1),
+    ("short", _THREADED, 1),
     ("python", _PYTHON_DEFAULT, 1),
 )
 

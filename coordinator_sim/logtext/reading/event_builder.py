@@ -171,7 +171,8 @@ def _whole(name: str | None, text: str, line: Line) -> str | None:
 
 def error_of(text: str) -> ErrorCode | None:
     """Return the error that a client's message describes; None when its words are unknown."""
-    lowered = text.lower()
+    # A broker prints itself as a Node, since 4.0 with `isFenced: false`.
+    lowered = text.lower().replace("isfenced", "")
     for name, code in ErrorCode.__members__.items():
         # Exceptions have the same names in another spelling: UnknownMemberIdError.
         if name in text or (code and name.replace("_", "").lower() in lowered):
@@ -200,6 +201,7 @@ _ERROR_WORDS: Final = (
     ("not coordinator", ErrorCode.NOT_COORDINATOR),
     ("not started or not valid", ErrorCode.NOT_COORDINATOR),
     ("coordinator is loading", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+    ("is loading the group", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
     ("coordinator load in progress", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
     ("coordinator is not available", ErrorCode.COORDINATOR_NOT_AVAILABLE),
     ("coordinator not available", ErrorCode.COORDINATOR_NOT_AVAILABLE),

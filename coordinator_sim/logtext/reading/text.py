@@ -24,6 +24,7 @@ _PATTERN_LENGTH: Final = 100
 TOKENS: Final = (
     *("oordinator", "groupId=", "GroupMetadata", "Metadata Manager on", "old generation"),
     *("DistributedHerder", "Loaded member", "[thrd:", "kafkajs", " group "),
+    *(", leaving group",),
     *("Task threw an uncaught", "Config values:", "stream-thread [", "stream-client ["),
 )
 """Texts of which one is in each line of a coordinator or a client, but for some about loading."""

@@ -39,10 +39,14 @@ _JOINING: Final = (
     ),
     row("c-sync-failed", Event.SYNC_RESP, "-").says("SyncGroup failed: {error_text}"),
     row("c-heartbeat-failed", Event.HEARTBEAT, "-").says("Attempt to heartbeat {error_text}"),
+    # From 3.0 on a heartbeat that is answered so logs nothing else.
+    row("c-rebalancing", Event.HEARTBEAT, "-", error="REBALANCE_IN_PROGRESS").says(
+        "Request joining group due to: {heard_reason}"
+    ),
     row("c-rejoin-reason", None, "-").says("Request joining group due to<:> {client_reason}"),
     row("c-leave", Event.LEAVE_REQ, "-").says(
         "Member {member_id} sending LeaveGroup request to coordinator {any}"
-        "<) due to {client_reason}>"
+        "< due to {client_reason}>"
     ),
     row("c-reset", None, "-").says("Resetting generation"),
 )
@@ -84,6 +88,7 @@ _WHY: Final = (
     _sign("connector-removed", "Connector {connector} config removed"),
     _sign("connector-state", "Connector {connector} target state change"),
     _sign("tasks-updated", "Tasks {tasks} configs updated"),
+    _sign("config-behind", "Current config state offset {any} does not match group assignment"),
     _sign("worker-started", "Herder starting"),
     _sign("worker-stopped", "Herder stopping"),
     _sign("task-failed", "Task threw an uncaught and unrecoverable exception"),

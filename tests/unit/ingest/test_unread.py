@@ -23,6 +23,9 @@ FILES = {
         "a Sarama log, not read"
     ),
     "[INFO] new group session begun; added: pay[0 1], lost:\n": "a franz-go log",
+    "INFO [ShareConsumer clientId=c, groupId=q] Reconciling assignment with local epoch 1\n": (
+        "a log of share consumers"
+    ),
     "2024/05/06 joined group tills as member m-1 in generation 3\n": "a kafka-go (segmentio) log",
     LOG4J.format("Snapshotting: 0x0 (org.apache.zookeeper.server.ZooKeeperServer)"): (
         "a ZooKeeper log"

@@ -12,6 +12,7 @@ from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.logtext.reading.summary import IngestSummary
 from coordinator_sim.messages.embedded.connect_protocol import decode_connect_assignment
 from coordinator_sim.messages.embedded.consumer_protocol import decode_assignment
+from coordinator_sim.trace.client_reasons import words_of
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 
 FAILURES = Path(__file__).with_name("failed_requests.jsonl")
@@ -260,3 +261,41 @@ def test_lines_of_no_consequence_are_known() -> None:
     )
     assert list(parse_broker_log(lines, source_ref="x", tz=UTC, summary=summary)) == []
     assert (summary.known, summary.unparsed) == (3, 0)
+
+
+def test_a_process_that_logs_as_text_and_as_json_is_read_whole() -> None:
+    """JSON ends a message by itself: the same in text below it is not cut."""
+    said = "[Consumer clientId=c-1, groupId=shop] Subscribed to topic(s): tills.EU"
+    entry = {"@timestamp": "2024-05-06T17:30:01.250+05:30", "logger": CONSUMER, "message": said}
+    text = f"2024-05-06 12:00:02.250 INFO  [main] o.a.k.c.c.KafkaConsumer: {said}"
+    events = read(json.dumps(entry), text)
+    assert [event.attrs for event in events] == 2 * [{"sign": "subscribed", "named": "tills.EU"}]
+    assert events[1].ts_us - events[0].ts_us == 1_000_000
+
+
+def test_a_heartbeat_that_hears_of_a_rebalance_tells_nothing_else_since_3_0() -> None:
+    """The request to join is of that rebalance: a heartbeat and the reason of the next join."""
+    heard, join = read(
+        consumer("Request joining group due to: group is already rebalancing"),
+        consumer("(Re-)joining group"),
+    )
+    assert (heard.event, heard.error_code) == (Event.HEARTBEAT, ErrorCode.REBALANCE_IN_PROGRESS)
+    assert join.client_reason == "group is already rebalancing"
+
+
+def test_a_worker_tells_that_it_lags_behind_the_configuration() -> None:
+    """It forces a rebalance of its own accord."""
+    said = "Current config state offset -1 does not match group assignment 1. Forcing rebalance."
+    (sign,) = read(worker(said))
+    assert sign.attrs["sign"] == "config-behind"
+    assert words_of(sign).endswith("and forced a rebalance")
+
+
+def test_a_leave_names_its_reason_whatever_stands_for_the_coordinator() -> None:
+    """People shorten the broker's address where they quote the line."""
+    node = "b-1:9092 (id: 2147483646 rack: null)"
+    for broker in (node, "b-1:9092"):
+        (left,) = read(
+            consumer(f"Member m-1 sending LeaveGroup request to coordinator {broker} due to x y")
+        )
+        assert (left.member_id, left.client_reason) == ("m-1", "x y")

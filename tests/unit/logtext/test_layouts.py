@@ -48,6 +48,10 @@ TEXT_LAYOUTS = {
         f"2024-05-06 12:00:01.250  INFO 41 --- [executor-1] k.c.group.GroupCoordinator : {MESSAGE}",
     ),
     "short with line": ("short", f"2024-05-06 12:00:01,250 INFO  GroupCoordinator:68 - {MESSAGE}"),
+    "thread, then short": (
+        "short",
+        f"2024-05-06 12:00:01.250 INFO  [main] k.c.group.GroupCoordinator: {MESSAGE}",
+    ),
     "compose": ("compose", f"broker_1   | {DEFAULT}"),
     "kubectl": ("dual-ts", f"2024-05-06T14:00:02.987654321Z {DEFAULT}"),
     "journal": ("dual-ts", f"2024-05-06 14:00:05 {DEFAULT}"),

@@ -111,6 +111,9 @@ STORY: Final = (
 NAME: Final = "till-1#consumer-3"
 LAYOUTS: Final = {
     "librdkafka, rdlog.c": "%7|1715000000.123|{fac}|" + NAME + "| [thrd:main]: {text}",
+    "librdkafka in Docker Compose": (
+        "tills-1     | %7|1715000000.123|{fac}|" + NAME + "| [thrd:main]: {text}"
+    ),
     "confluent-kafka-python, log_cb": (
         "2024-05-06 12:53:20,123 - app - DEBUG - {fac} [" + NAME + "] [thrd:main]: {text}"
     ),

@@ -216,7 +216,7 @@ def test_clients_of_one_name_that_say_the_same_in_one_second_are_two(tmp_path: P
     """Replicas share their client id; whole seconds do not tell their lines apart."""
     folder = tmp_path / "logs"
     folder.mkdir()
-    events_of_one = 3
+    events_of_one = 4
     for pod in "12":
         member = f"c-{pod * 8}-1111-1111-1111-111111111111"
         generation = f"generationId=5, memberId='{member}', protocol='range'"
