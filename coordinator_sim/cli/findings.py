@@ -188,6 +188,7 @@ def document_of(
 
 def nothing_found(events: "list[TraceEvent]", run: "RunDirectory", window: "Window") -> str:
     """Why there is no finding: a rebalance whose length is not known may have cost much."""
+    from coordinator_sim.replay.client_view import client_views
     from coordinator_sim.replay.logs import charges_of
 
     charges = [each for each in charges_of(events, run.info) if window.holds(each.seen_us)]
@@ -198,6 +199,11 @@ def nothing_found(events: "list[TraceEvent]", run: "RunDirectory", window: "Wind
             f"Nothing to find{where}, but the length of {untimed} of "
             f"{counted(len(charges), 'rebalance')} is not known: the trace lacks the beginning or "
             "the end, as records of the offsets topic do. A broker's server.log has both."
+        )
+    if not charges and client_views(events, run.info.source, window):
+        return (
+            f"Nothing to find{where} in the logs of clients alone. What their groups lost in "
+            "rebalances is in the log of their coordinator: ingest it, too."
         )
     return (
         f"Nothing to find: no group of this trace loses time in rebalances{where}, or does work "

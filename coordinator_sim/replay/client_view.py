@@ -12,9 +12,18 @@ from typing import Final
 
 from msgspec import Struct
 
+from coordinator_sim.clients.client_kind import kind_of_id
 from coordinator_sim.kafka.errors import ErrorCode
-from coordinator_sim.replay.costs import place_of
-from coordinator_sim.replay.findings import JOINS, REFUSALS, Finding, often, seconds
+from coordinator_sim.replay.costs import is_poll_timeout, place_of
+from coordinator_sim.replay.findings import (
+    DEPARTURES,
+    JOINS,
+    REFUSALS,
+    Finding,
+    change_of,
+    often,
+    seconds,
+)
 from coordinator_sim.trace.client_reasons import (
     OUT_OF_GROUP,
     is_settled,
@@ -38,6 +47,10 @@ _OVER: Final = frozenset({Event.LEAVE_REQ, Event.LOST})
 _BUSY: Final = 3
 """Fewest refused heartbeats in a row, without a join, of a member that is busy."""
 _MOST_REFS: Final = 5
+NO_GROUP: Final = "(not named)"
+"""Stands for the group of clients that tell of leaving one and name none, such as librdkafka's."""
+_GOING: Final = frozenset({Event.LEAVE_REQ, Event.LOST, Event.HEARTBEAT})
+_UNTOLD: Final = "left; its log has no reason"
 _ASKS: Final = {
     Event.JOIN_RESP: "JoinGroup",
     Event.SYNC_RESP: "SyncGroup",
@@ -56,6 +69,7 @@ class ClientView(Struct, frozen=True, kw_only=True):
         refused: Request and error -> how often it was refused.
         reasons: Reason in words -> how often.
         thrown_out: Lines that say that it was no member any more.
+        late: Lines that say that it left because it did not poll in time.
         busy: The longest run of heartbeats that told of a rebalance, without a join meanwhile.
         lines: Where its first lines are.
     """
@@ -70,6 +84,7 @@ class ClientView(Struct, frozen=True, kw_only=True):
     refused: dict[str, int]
     reasons: dict[str, int]
     thrown_out: tuple[str, ...]
+    late: tuple[str, ...]
     busy: tuple[str, ...]
     lines: tuple[str, ...]
 
@@ -91,20 +106,40 @@ def client_views(
         window: The time whose lines of clients count.
     """
     others: set[str] = set()
-    clients: defaultdict[tuple[str, str, str], list[TraceEvent]] = defaultdict(list)
+    clients: defaultdict[tuple[str, str], dict[str, list[TraceEvent]]] = defaultdict(dict)
     for line in events:
-        if line.group_id is None or line.attrs.get("sign") in {SETTINGS, DESCRIBED}:
+        if line.attrs.get("sign") in {SETTINGS, DESCRIBED}:
             continue
         if (line.source or source) not in CLIENT_SOURCES:
-            others.add(line.group_id)
-        elif window.holds(line.ts_us):
+            others.add(line.group_id or "")
+        elif window.holds(line.ts_us) and (line.group_id or line.event in _GOING):
             client = line.client_id or line.member_id or "a client"
-            clients[line.group_id, client, line.source_ref or ""].append(line)
+            own = clients[client, line.source_ref or ""]
+            own.setdefault(line.group_id or NO_GROUP, []).append(line)
     return [
         _view(group_id, client, lines)
-        for (group_id, client, _), lines in sorted(clients.items(), key=itemgetter(0))
-        if group_id not in others
+        for group_id, client, lines in sorted(_by_group(clients), key=itemgetter(0, 1))
+        if group_id not in others and not all(map(_is_plan, lines))
     ]
+
+
+def _by_group(
+    clients: dict[tuple[str, str], dict[str, list[TraceEvent]]],
+) -> Iterator[tuple[str, str, list[TraceEvent]]]:
+    """Yield each group's lines of a client; lines without a group are of the only one it names."""
+    for (client, _), own in clients.items():
+        named = [group_id for group_id in own if group_id != NO_GROUP]
+        if len(named) == 1 and NO_GROUP in own:
+            lines = sorted(own[named[0]] + own[NO_GROUP], key=lambda line: line.seq or 0)
+            yield named[0], client, lines
+        else:
+            yield from ((group_id, client, lines) for group_id, lines in own.items())
+
+
+def _is_plan(line: TraceEvent) -> bool:
+    """Whether it is a part of the leader's plan, in which the member itself says nothing."""
+    is_other = line.client_id is None and line.leader_id is not None
+    return is_other and line.event is Event.ASSIGNED
 
 
 def _view(group_id: str, client: str, lines: Sequence[TraceEvent]) -> ClientView:
@@ -115,7 +150,11 @@ def _view(group_id: str, client: str, lines: Sequence[TraceEvent]) -> ClientView
         if line.event in _ASKS and line.error_code is not None and line.error_code
     )
     kinds = [(line, kind_of(line)) for line in lines]
-    reasons = Counter(filter(None, map(words_of, lines)))
+    said = [(line, words_of(line)) for line in lines]
+    reasons = Counter(words for _, words in said if words)
+    left = [words for line, words in said if line.event is Event.LEAVE_REQ]
+    if left and not any(left):
+        reasons[_UNTOLD] = len(left)
     return ClientView(
         group_id=group_id,
         client=client,
@@ -127,6 +166,7 @@ def _view(group_id: str, client: str, lines: Sequence[TraceEvent]) -> ClientView
         refused=dict(refused.most_common()),
         reasons=dict(reasons.most_common()),
         thrown_out=tuple(_thrown_out(kinds)),
+        late=_late(kinds),
         busy=_longest_busy(lines),
         lines=tuple(place_of(line) for line in lines[:_MOST_REFS]),
     )
@@ -154,6 +194,18 @@ def _thrown_out(kinds: Iterable[tuple[TraceEvent, str | None]]) -> Iterator[str]
         if is_told and not is_out:
             yield place_of(line)
         is_out = (is_out or is_told) and not is_settled(line)
+
+
+def _late(kinds: Iterable[tuple[TraceEvent, str | None]]) -> tuple[str, ...]:
+    """Return the lines of poll timeouts; a client that warns of one and then leaves had one."""
+    warned: list[str] = []
+    left: list[str] = []
+    for line, kind in kinds:
+        if kind == "poll-timeout":
+            warned.append(place_of(line))
+        elif line.event is Event.LEAVE_REQ and is_poll_timeout(line.client_reason):
+            left.append(place_of(line))
+    return tuple(left if len(left) > len(warned) else warned)
 
 
 def _longest_busy(lines: Iterable[TraceEvent]) -> tuple[str, ...]:
@@ -193,6 +245,23 @@ def _findings(view: ClientView) -> list[Finding]:
                 "too. Check that no other application, or Connect cluster with topics of its own, "
                 "has this group.id, and that all members have one version and one configuration.",
                 view.lines,
+            )
+        )
+    if view.late:
+        found.append(
+            _finding(
+                view,
+                "client-poll-timeout",
+                (len(view.late), DEPARTURES),
+                f"{view.client} left its group {often(len(view.late))} because it did not poll in "
+                "time: each time it goes, and when it comes back, its group rebalances.",
+                change_of(
+                    kind_of_id(view.client),
+                    "poll-timeouts",
+                    "Raise max.poll.interval.ms above the longest time between two polls, or "
+                    "lower max.poll.records.",
+                ),
+                view.late,
             )
         )
     if view.thrown_out:

@@ -338,7 +338,12 @@ def _left_for_polls(line: TraceEvent) -> bool:
         return False
     cause = line.attrs.get(CAUSE) if line.reason is RebalanceReason.MEMBER_LEFT else None
     texts = line.client_reason, line.reason_text, cause
-    return any(words in text for text in texts if text for words in _POLL_WORDS)
+    return any(map(is_poll_timeout, texts))
+
+
+def is_poll_timeout(reason: str | None) -> bool:
+    """Whether a reason is that a client did not poll in time, in the words of any library."""
+    return reason is not None and any(words in reason for words in _POLL_WORDS)
 
 
 def _trigger(told: NumberedRebalance) -> str:

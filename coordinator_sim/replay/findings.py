@@ -37,7 +37,10 @@ DELIVERIES_AGAIN: Final = "deliveries after the first"
 RECORD_SECONDS: Final = "record-seconds locked"
 JOINS: Final = "joins"
 REFUSALS: Final = "refusals"
-COUNTS: Final = frozenset({COMMITS_REFUSED, RECORDS_AGAIN, DELIVERIES_AGAIN, JOINS, REFUSALS})
+DEPARTURES: Final = "departures"
+COUNTS: Final = frozenset(
+    {COMMITS_REFUSED, RECORDS_AGAIN, DELIVERIES_AGAIN, JOINS, REFUSALS, DEPARTURES}
+)
 """Units of costs that are whole numbers."""
 COMPUTED: Final = "computed"
 REPLAYED: Final = "replayed"
@@ -239,10 +242,15 @@ def findings_of(
 def _fitting(finding: Finding, costs: Sequence[RebalanceCost]) -> Finding:
     """Return a finding with advice that clients of the group's kind can follow."""
     kind = costs[0].client_kind
-    change = _CHANGES.get(kind, {}).get(finding.kind, finding.change)
+    change = change_of(kind, finding.kind, finding.change)
     if finding.setting is not None and refusal(kind, finding.setting.partition("=")[0]):
         return replace(finding, change=change, setting=None, assumes=())
     return replace(finding, change=change)
+
+
+def change_of(kind: ClientKind | None, finding: str, usual: str) -> str:
+    """Return what clients of a kind change for a finding, where it is not what is usual."""
+    return usual if kind is None else _CHANGES.get(kind, {}).get(finding, usual)
 
 
 class _Shown:

@@ -11,7 +11,7 @@ from coordinator_sim.cli.explain import explain
 from coordinator_sim.cli.findings import findings
 from coordinator_sim.cli.ingest import ingest
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
-from coordinator_sim.replay.client_view import client_findings, client_views
+from coordinator_sim.replay.client_view import NO_GROUP, client_findings, client_views
 from coordinator_sim.trace.events import Source, TraceEvent
 from coordinator_sim.trace.window import Window
 
@@ -92,6 +92,64 @@ def test_a_member_that_does_not_join_for_long_is_found() -> None:
     assert client_findings(client_views(quick, Source.BROKER_LOG)) == []
 
 
+RDKAFKA = "%4|{}.123|{}|rdkafka#consumer-1| [thrd:main]: {}"
+TOO_LATE = (
+    "Application maximum poll interval (9000ms) exceeded by 4ms (adjust max.poll.interval.ms for "
+    "long-running message processing): leaving group"
+)
+
+
+def test_members_that_did_not_poll_in_time_are_found_without_a_group() -> None:
+    """Librdkafka without debug lines names none: three departures of one client."""
+    lines = [RDKAFKA.format(1715000000 + 9 * number, "MAXPOLL", TOO_LATE) for number in range(3)]
+    events = parse_broker_log(lines, source_ref="app.log", tz=UTC)
+    (found,) = client_findings(client_views(events, Source.BROKER_LOG))
+    assert (found.group_id, found.kind, found.cost_s) == (NO_GROUP, "client-poll-timeout", 3.0)
+    assert found.first_us == 1_715_000_000_123_000
+
+
+def test_a_departure_that_two_lines_tell_is_one_of_the_group_that_one_of_them_names() -> None:
+    """Kafka-python without its loggers: the reason first, then the group."""
+    lines = [
+        "2024-05-06 12:00:01,250 - WARNING - Heartbeat poll expired, leaving group",
+        "2024-05-06 12:00:01,251 - INFO - Leaving consumer group (tills)",
+    ]
+    events = list(parse_broker_log(lines, source_ref="app.log", tz=UTC))
+    (view,) = client_views(events, Source.BROKER_LOG)
+    assert (view.group_id, view.reasons) == ("tills", {'left: "poll expired"': 1})
+    assert [each.cost_s for each in client_findings([view])] == [1.0]
+    (view,) = client_views(events[1:], Source.BROKER_LOG)
+    assert view.reasons == {"left; its log has no reason": 1}
+
+
+@pytest.mark.parametrize(
+    ("client", "setting"),
+    [("a", "Raise max.poll"), ("connector-consumer-sink-0", "Raise consumer.max.poll")],
+)
+def test_a_warning_and_the_departure_after_it_are_one(client: str, setting: str) -> None:
+    """What to change is named as clients of that kind name it."""
+    said = "consumer poll timeout has expired. This means the time between two calls to poll()"
+    lines = [
+        line.replace("clientId=a", f"clientId={client}")
+        for line in lines_of(
+            (0, said), (0, f"Member m sending LeaveGroup request to coordinator b due to {said}")
+        )
+    ]
+    events = parse_broker_log(lines, source_ref="app.log", tz=UTC)
+    (found,) = client_findings(client_views(events, Source.BROKER_LOG))
+    assert (found.kind, found.cost_s) == ("client-poll-timeout", 1.0)
+    assert found.change.startswith(setting)
+
+
+def test_members_in_the_leaders_plan_are_no_clients_of_the_log() -> None:
+    """The leader names itself there, too, by its member id."""
+    plan = "{a-1=Assignment(partitions=[t-0]), b-1=Assignment(partitions=[t-1])}"
+    events = events_of(
+        (0, JOINED.format(2)), (0, f"Finished assignment for group at generation 2: {plan}")
+    )
+    assert [view.client for view in client_views(events, Source.BROKER_LOG)] == ["a"]
+
+
 def test_processes_that_start_are_no_loop() -> None:
     """A new member asks twice; pods of one deployment have one client id, each in its own log."""
     started = [
@@ -159,3 +217,7 @@ def test_commands_tell_what_clients_tell(tmp_path: Path) -> None:
     assert "a: joined 6 times, once every 2.000 s, from 2026-03-02 10:00:00.000" in story
     assert "    refused 6 times: SyncGroup REBALANCE_IN_PROGRESS" in story
     assert "1. g: client-joins-again, 6 joins (80 % sure)" in output("findings", str(trace))
+
+    log.write_text("\n".join(lines_of(*loop(2, 2))) + "\n", encoding="utf-8")
+    output("ingest", str(log), "--out", str(trace))
+    assert "Nothing to find in the logs of clients alone." in output("findings", str(trace))
