@@ -150,9 +150,8 @@ def _view(group_id: str, client: str, lines: Sequence[TraceEvent]) -> ClientView
         if line.event in _ASKS and line.error_code is not None and line.error_code
     )
     kinds = [(line, kind_of(line)) for line in lines]
-    said = [(line, words_of(line)) for line in lines]
-    reasons = Counter(words for _, words in said if words)
-    left = [words for line, words in said if line.event is Event.LEAVE_REQ]
+    reasons = Counter(filter(None, map(words_of, lines)))
+    left = [words_of(line) for line in lines if line.event is Event.LEAVE_REQ]
     if left and not any(left):
         reasons[_UNTOLD] = len(left)
     return ClientView(
@@ -189,10 +188,14 @@ def _joins(lines: Iterable[TraceEvent]) -> Iterator[int]:
 def _thrown_out(kinds: Iterable[tuple[TraceEvent, str | None]]) -> Iterator[str]:
     """Yield the first line of each time in which a client was no member any more."""
     is_out = False
+    lost_us: int | None = None
     for line, kind in kinds:
         is_told = kind in OUT_OF_GROUP or line.event is Event.LOST
-        if is_told and not is_out:
+        # What a member loses again it had got again, in lines that its library does not log.
+        is_again = lost_us is not None and line.ts_us - lost_us > _GOES_ON_US
+        if is_told and (not is_out or (is_again and line.event is Event.LOST)):
             yield place_of(line)
+        lost_us = line.ts_us if line.event is Event.LOST else lost_us
         is_out = (is_out or is_told) and not is_settled(line)
 
 

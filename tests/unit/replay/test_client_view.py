@@ -108,6 +108,19 @@ def test_members_that_did_not_poll_in_time_are_found_without_a_group() -> None:
     assert found.first_us == 1_715_000_000_123_000
 
 
+def test_a_member_that_loses_its_partitions_twice_was_thrown_out_twice() -> None:
+    """Librdkafka logs nothing of the join between them."""
+    lost = (
+        "Consumer group session timed out (in join-state steady) after 45001 ms without a "
+        "successful response from the group coordinator (broker 1, last error was Success): "
+        "revoking assignment and rejoining group"
+    )
+    lines = [RDKAFKA.format(1715000000 + 90 * number, "SESSTMOUT", lost) for number in range(2)]
+    events = parse_broker_log(lines, source_ref="app.log", tz=UTC)
+    (found,) = client_findings(client_views(events, Source.BROKER_LOG))
+    assert (found.kind, found.cost_s) == ("client-thrown-out", 2.0)
+
+
 def test_a_departure_that_two_lines_tell_is_one_of_the_group_that_one_of_them_names() -> None:
     """Kafka-python without its loggers: the reason first, then the group."""
     lines = [
