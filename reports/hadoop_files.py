@@ -29,6 +29,7 @@ _AT_ONCE: Final = 1024 * 1024
 _NO_SCHEME: Final = "UnsupportedFileSystemException"
 _NO_CLASS: Final = "ClassNotFoundException"
 _NO_FILE: Final = "FileNotFoundException"
+_NO_BUCKET: Final = "UnknownStoreException"
 
 
 def is_uri(text: str) -> bool:
@@ -265,7 +266,8 @@ class HadoopPath:
     def _of_this_machine(self, path: Path) -> tuple[Any, Any]:
         """The file system of this machine without files of checksums, and a path in it."""
         jvm: Any = self._spark.sparkContext._jvm  # noqa: SLF001 - as above
-        here = self._java_path(path.absolute().as_uri())
+        # Not by its URI: Hadoop would take `%3A` for three letters of a name.
+        here = jvm.org.apache.hadoop.fs.Path("file", None, path.absolute().as_posix())
         files = jvm.org.apache.hadoop.fs.RawLocalFileSystem()
         files.initialize(here.toUri(), self._settings)
         return files, here
@@ -363,4 +365,6 @@ def _failures_named(uri: str) -> Iterator[None]:
             ) from error
         if _NO_FILE in told:
             raise ConfigError(f"{uri}: no such file or folder") from error
+        if _NO_BUCKET in told:
+            raise ConfigError(f"{uri}: no such bucket") from error
         raise DataError(f"{uri}: {told.partition(': ')[2] or told}") from error

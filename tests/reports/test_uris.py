@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from coordinator_sim.errors import ConfigError, CoordinatorSimError, DataError
-from coordinator_sim_reports.hadoop_files import location
+from coordinator_sim_reports.hadoop_files import HadoopPath, location
 from coordinator_sim_reports.jobs import build_report
 from coordinator_sim_reports.sources import open_traces, read_traces
 from tests.command_line import run_here
@@ -132,6 +132,18 @@ def test_bad_uris_are_one_line(mounted: str, disk: Path, tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="is a file; name a directory"):
         build_report([f"{mounted}/trace"], f"{mounted}/trace/run.json")
     assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1:9820", "a b", "50%", "%3A", "Größe"])
+def test_any_name_of_this_machine_is_copied(
+    name: str, disk: Path, mounted: str, tmp_path: Path, spark: "SparkSession"
+) -> None:
+    """From and to a URI: a name is not read as part of one."""
+    (disk / "source").write_bytes(b"content")
+    cast("HadoopPath", location(f"{mounted}/source", spark)).copy_here(tmp_path / name / "file")
+    assert (tmp_path / name / "file").read_bytes() == b"content"
+    cast("HadoopPath", location(f"{mounted}/sent", spark)).copy_from(tmp_path / name / "file")
+    assert (disk / "sent").read_bytes() == b"content"
 
 
 def test_the_command_takes_uris(mounted: str, disk: Path, tmp_path: Path) -> None:
