@@ -4,7 +4,7 @@
 """
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -74,7 +74,7 @@ def read_grid(path: Path) -> Asked:
     check_memberships(f"{path}: memberships", grid.memberships)
     check_variety(grid.variety)
     seeds = tuple(range(grid.seeds)) if isinstance(grid.seeds, int) else grid.seeds
-    names, written = own_scenarios(grid.scenarios, path.parent)
+    names, written = own_scenarios(grid.scenarios, lambda named: path.parent / named)
     values = [value if isinstance(value, list) else [value] for value in grid.settings.values()]
     combinations = 1
     for choices in values:
@@ -113,13 +113,13 @@ def check_memberships(where: str, memberships: Sequence[str]) -> None:
 
 
 def own_scenarios(
-    named: Sequence[str], folder: Path
+    named: Sequence[str], path_of: Callable[[str], Path]
 ) -> tuple[tuple[str, ...], dict[str, Scenario]]:
     """Return the names of scenarios, and those that are in files among them by name.
 
     Args:
-        named: Names of the catalogue, and paths that end in `.json`.
-        folder: Where relative paths begin.
+        named: Names of the catalogue, and paths or URIs that end in `.json`.
+        path_of: Gives the path of a named file.
 
     Raises:
         ConfigError: two files hold scenarios of one name.
@@ -132,7 +132,7 @@ def own_scenarios(
         if not each.endswith(".json"):
             names.append(each)
             continue
-        scenario = load_scenario(folder / each)
+        scenario = load_scenario(path_of(each))
         if scenario.name in written:
             raise ConfigError(
                 f"{each}: scenario {scenario.name!r} is in another file too: rename one in its file"

@@ -243,6 +243,17 @@ class HadoopPath:
             self.copy_here(copy)
             return copy.read_bytes()
 
+    def read_text(self, encoding: str) -> str:
+        """Read the whole file."""
+        return self.read_bytes().decode(encoding)
+
+    def mkdir(self, *, parents: bool, exist_ok: bool) -> None:
+        """Make the folder and those around it, as `parents` and `exist_ok` of a path."""
+        if not (parents and exist_ok):
+            raise ValueError("a folder behind a URI is made with parents and exist_ok")
+        with _failures_named(self._uri):
+            self._files.mkdirs(self._path)
+
     def copy_here(self, target: Path) -> None:
         """Copy the file, or the folder with all that is in it, to this machine.
 
@@ -298,7 +309,10 @@ class HadoopPath:
 
     def write_text(self, text: str, encoding: str) -> None:
         """Write the whole file, in the place of an older one."""
-        content = text.encode(encoding)
+        self.write_bytes(text.encode(encoding))
+
+    def write_bytes(self, content: bytes) -> None:
+        """Write the whole file, in the place of an older one."""
         with _failures_named(self._uri):
             stream = self._files.create(self._path, True)  # noqa: FBT003 - Java has no keywords
             try:

@@ -12,6 +12,8 @@ from coordinator_sim.errors import ConfigError, ScenarioError, check_new
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyspark.sql import SparkSession
+
     from coordinator_sim.sim.scenario.scenario import Scenario
     from coordinator_sim.sim.scenario.variety import Variety
 
@@ -60,9 +62,9 @@ def local_only(given: Any) -> Any:  # noqa: ANN401 - one path, a list of them, o
     for each in given if isinstance(given, list) else [given]:
         if is_uri(str(each)):
             raise ConfigError(
-                f"{each} is a URI, and this command takes paths of this machine: mount it, or copy "
-                "the files here and name the copy (report and sweep --out take URIs, and with "
-                "--spark so do ingest and log offsets)"
+                f"{each} is a URI, and this is to be a path of this machine: mount it, or copy the "
+                "files here and name the copy (scenario files, report, log dump and --out of sweep "
+                "and rollout may be URIs, and with --spark what ingest and log offsets take)"
             )
     return given
 
@@ -146,8 +148,11 @@ def parse_variety(processing: str, processing_ms: str) -> "Variety":
 def find_scenario(name_or_file: str) -> "Scenario":
     """The scenario of that name, of the catalogue or a task file of it, or the one in a JSON file.
 
+    The file may be behind a URI.
+
     Raises:
         ScenarioError: No such name (close ones are listed), or the file holds no scenario.
+        ConfigError: A URI's scheme is not known, or there is no such file behind it.
         OSError: The file cannot be read.
     """
     from coordinator_sim.sim.scenario.files import load_scenario
@@ -155,6 +160,11 @@ def find_scenario(name_or_file: str) -> "Scenario":
     from coordinator_sim_scenarios.task_files import task_scenarios
 
     path = Path(name_or_file)
+    if path.suffix == ".json" and ":/" in name_or_file:
+        from coordinator_sim.cli.uris import located, session_for_uris
+
+        with session_for_uris([name_or_file]) as spark:
+            return load_scenario(located(name_or_file, spark))
     if path.suffix == ".json":
         return load_scenario(path)
     if path.suffix == ".py":
@@ -164,17 +174,17 @@ def find_scenario(name_or_file: str) -> "Scenario":
     return task_scenarios().get(name_or_file) or scenario_named(name_or_file)
 
 
-def find_task_file(name_or_file: str) -> Path:
-    """The task file of that name in the catalogue, or the path as it stands.
+def find_task_file(name_or_file: str, spark: "SparkSession | None" = None) -> Path:
+    """The task file of that name in the catalogue, or the path or URI as it stands.
 
     Raises:
         ScenarioError: No such name, and no file of JSON either.
     """
+    from coordinator_sim.cli.uris import located
     from coordinator_sim_scenarios.task_files import FOLDER, task_file
 
-    path = Path(name_or_file)
-    if path.suffix == ".json":
-        return path
+    if name_or_file.endswith(".json"):
+        return located(name_or_file, spark)
     found = task_file(name_or_file)
     if found is None:
         known = ", ".join(sorted(each.stem for each in FOLDER.glob("*.json")))

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator_sim.cli.arguments import local_only
 from coordinator_sim.cli.command_line import CommandLine
-from coordinator_sim.cli.uris import located, session_of
+from coordinator_sim.cli.uris import located, session_for_uris, session_of
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,11 +31,10 @@ def options() -> None:
 @log.command(short_help="Print segments as kafka-dump-log --offsets-decoder does.")
 def dump(
     paths: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            help="Segment files (00000000000000000000.log), or folders that hold them.",
+            help="Segment files (00000000000000000000.log), or folders that hold them; URIs too.",
             metavar="PATH",
-            callback=local_only,
         ),
     ],
     share_group_state: Annotated[
@@ -55,10 +53,11 @@ def dump(
     Example: coordinator-sim log dump out/offsets/__consumer_offsets-12
     """
     damaged = False
-    for path in find_segments(paths):
-        for line in lines_of(path, share_group_state=share_group_state):
-            damaged = damaged or is_complaint(line)
-            typer.echo(line)
+    with session_for_uris(paths) as session:
+        for path in find_segments([located(path, session) for path in paths]):
+            for line in lines_of(path, share_group_state=share_group_state):
+                damaged = damaged or is_complaint(line)
+                typer.echo(line)
     if damaged:
         raise typer.Exit(1)
 
@@ -78,11 +77,11 @@ def offsets(
         bool, typer.Option("--json", help="Print one JSON object instead of tables.")
     ] = False,
     parquet: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            help="Directory for offsets.parquet and segments.parquet, instead of a table.",
+            help="Directory for offsets.parquet and segments.parquet, instead of a table; with "
+            "--spark a URI too.",
             metavar="OUT",
-            callback=local_only,
         ),
     ] = None,
     spark: Annotated[
@@ -100,7 +99,7 @@ def offsets(
     from coordinator_sim.cli.offsets_table import print_offsets, print_offsets_json
     from coordinator_sim.disk.segment_sources import find_logs
 
-    with session_of(spark, paths) as session:
+    with session_of(spark, [*paths, *([parquet] if parquet else ())]) as session:
         named = [located(path, session) for path in paths]
         find_segments(named)
         found = find_logs(named)
@@ -110,10 +109,10 @@ def offsets(
             from coordinator_sim_reports.offsets import read_on_spark
 
             read = read_on_spark(found.logs, master=spark, group_id=group)
-    if parquet is not None:
-        from coordinator_sim.disk.offset_tables import write_offset_tables
+        if parquet is not None:
+            from coordinator_sim.disk.offset_tables import write_offset_tables
 
-        write_offset_tables(parquet, read)
+            write_offset_tables(located(parquet, session), read)
     if json:
         print_offsets_json(read, found.copies)
     else:

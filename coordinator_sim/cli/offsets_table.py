@@ -1,7 +1,6 @@
 """What `log offsets` prints: the last committed offsets, and what the segments hold."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -19,7 +18,7 @@ _YEAR_10000_MS: Final = 253_402_300_800_000
 _SHOWN_DAMAGE: Final = 20
 
 
-def print_offsets(read: "LastOffsets", copies: Sequence[str], *, written: Path | None) -> None:
+def print_offsets(read: "LastOffsets", copies: Sequence[str], *, written: str | None) -> None:
     """Print tables of offsets and of segments, and what was left out.
 
     Args:

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coordinator_sim.cli.arguments import DownOption, SeedsOption, find_scenario, local_only
+from coordinator_sim.cli.arguments import DownOption, SeedsOption, find_scenario
 from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
+from coordinator_sim.cli.uris import located, session_for_uris
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.lengths import parse_length
 
@@ -52,10 +52,10 @@ WorkloadOption = Annotated[
     ),
 ]
 OutOption = Annotated[
-    Path,
+    str,
     typer.Option(
-        help="Directory for rollout.html, sweep.html, plans/, tables/ and traces/.",
-        callback=local_only,
+        help="Directory for rollout.html, sweep.html, plans/, tables/ and traces/; a URI too.",
+        metavar="DIR",
     ),
 ]
 JsonOption = Annotated[
@@ -75,7 +75,7 @@ def rollout(
     membership: MembershipOption = "",
     down: DownOption = "",
     seeds: SeedsOption = 3,
-    out: OutOption = Path("out/rollout"),
+    out: OutOption = "out/rollout",
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[2]",
     json: JsonOption = False,
 ) -> None:
@@ -97,29 +97,30 @@ def rollout(
     from coordinator_sim_reports.rollouts import Rollouts, compare_rollouts
     from coordinator_sim_reports.trials import MEMBERSHIPS
 
-    found = find_scenario(scenario)
-    deployed = group_to_deploy(found, group)
-    plans: tuple[Plan, ...]
-    pods = workload_to_deploy(found, deployed)
-    if pods is None and not workload:
-        plans = plans_of(batch, pause, order or ORDERS[0], len(members_of(deployed)))
-    elif pods is None or batch or pause or order or down:
-        raise ConfigError(
-            "--workload is for a group whose members are pods, --batch, --pause, --order and "
-            "--down are for one whose members are not: leave it out"
+    with session_for_uris([scenario, out], master) as spark:
+        found = find_scenario(scenario)
+        deployed = group_to_deploy(found, group)
+        plans: tuple[Plan, ...]
+        pods = workload_to_deploy(found, deployed)
+        if pods is None and not workload:
+            plans = plans_of(batch, pause, order or ORDERS[0], len(members_of(deployed)))
+        elif pods is None or batch or pause or order or down:
+            raise ConfigError(
+                "--workload is for a group whose members are pods, --batch, --pause, --order and "
+                "--down are for one whose members are not: leave it out"
+            )
+        else:
+            plans = workload_plans(workload or USUAL[pods.kind])
+        asked = Rollouts(
+            scenario=found,
+            group_id=deployed.group_id,
+            plans=plans,
+            down_ms=parse_length("--down", down or "8s"),
+            memberships=_words("--membership", membership, MEMBERSHIPS),
+            seeds=tuple(range(seeds)),
         )
-    else:
-        plans = workload_plans(workload or USUAL[pods.kind])
-    asked = Rollouts(
-        scenario=found,
-        group_id=deployed.group_id,
-        plans=plans,
-        down_ms=parse_length("--down", down or "8s"),
-        memberships=_words("--membership", membership, MEMBERSHIPS),
-        seeds=tuple(range(seeds)),
-    )
-    comparing = partial(compare_rollouts, asked, out, master=master)
-    summary = spark_status(comparing, is_silent=json)
+        comparing = partial(compare_rollouts, asked, located(out, spark), master=master)
+        summary = spark_status(comparing, is_silent=json)
     if json:
         print_json(summary)
     else:

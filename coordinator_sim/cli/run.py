@@ -88,7 +88,10 @@ ScenarioOption = Annotated[
     typer.Argument(help="Catalogue name, a .json file, or a story's .py file.", metavar="SCENARIO"),
 ]
 OutOption = Annotated[
-    Path | None, typer.Option(help="Run directory; out/NAME/1, 2 ... by default.")
+    Path | None,
+    typer.Option(
+        help="Run directory; out/NAME/1, 2 ... by default.", callback=arguments.local_only
+    ),
 ]
 SeedOption = Annotated[
     int, typer.Option(help="Seed of all chance; the same seed gives the same trace.")
@@ -209,7 +212,7 @@ def prepare(
     options = dict(settings)
     story = None
     if name.endswith(".py"):
-        scenario, story, options["story"] = load_story(Path(name))
+        scenario, story, options["story"] = load_story(Path(arguments.local_only(name)))
     else:
         scenario = arguments.find_scenario(name)
     if kind:

@@ -16,12 +16,13 @@ from coordinator_sim.cli.own_assignors import (
 )
 from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
+from coordinator_sim.cli.uris import located, session_for_uris
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.lengths import parse_length
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from coordinator_sim.assignors.foreign.contract import OwnAssignor
     from coordinator_sim.cli.console import PrintableConsole
@@ -34,9 +35,8 @@ if TYPE_CHECKING:
 ScenariosOption = Annotated[
     list[str] | None,
     typer.Argument(
-        help="Catalogue names and scenario files, or one grid.toml; by default all of the "
-        "catalogue that can be compared.",
-        callback=arguments.local_only,
+        help="Catalogue names and scenario files (URIs too), or one grid.toml; by default all of "
+        "the catalogue that can be compared.",
     ),
 ]
 OutOption = Annotated[
@@ -113,35 +113,32 @@ def sweep(
 
     own = register_given(assignor_from, assignor_process, assignor_java)
     named = scenarios or []
-    if any(name.endswith(".toml") for name in named):
-        asked = grid_alone(
-            named,
-            beside=[
-                *(processing, processing_ms, processing_times, assignors, memberships, *own),
-                seeds != DEFAULT_SEEDS,
-            ],
+    with session_for_uris(named, master) as spark:
+        path_of = partial(located, spark=spark)
+        if any(name.endswith(".toml") for name in named):
+            options = processing, processing_ms, processing_times, assignors, memberships
+            asked = grid_alone(named, path_of, beside=[*options, *own, seeds != DEFAULT_SEEDS])
+        else:
+            asked = asked_for(
+                named,
+                seeds,
+                path_of=path_of,
+                variety=arguments.parse_variety(processing, processing_ms),
+                processing_times=parse_times(processing_times),
+                assignors=assignors,
+                memberships=memberships,
+                own=own,
+            )
+        sweeping = partial(
+            run_sweep,
+            msgspec.structs.replace(asked, objective_lag_ms=objective_lag_ms),
+            out,
+            unasked={} if named else left_out(asked),
+            master=master,
+            within_s=parse_length("--within", within) / 1_000 if within else None,
+            announce=None if json else partial(typer.echo, err=True),
         )
-    else:
-        asked = asked_for(
-            named,
-            seeds,
-            variety=arguments.parse_variety(processing, processing_ms),
-            processing_times=parse_times(processing_times),
-            assignors=assignors,
-            memberships=memberships,
-            own=own,
-        )
-    asked = msgspec.structs.replace(asked, objective_lag_ms=objective_lag_ms)
-    sweeping = partial(
-        run_sweep,
-        asked,
-        out,
-        unasked={} if named else left_out(asked),
-        master=master,
-        within_s=parse_length("--within", within) / 1_000 if within else None,
-        announce=None if json else partial(typer.echo, err=True),
-    )
-    summary = spark_status(sweeping, is_silent=json)
+        summary = spark_status(sweeping, is_silent=json)
     if json:
         print_json(summary)
     else:
@@ -152,6 +149,7 @@ def asked_for(
     named: list[str],
     seeds: int,
     *,
+    path_of: "Callable[[str], Path]" = Path,
     variety: "Variety",
     processing_times: tuple[int, ...],
     assignors: str,
@@ -170,7 +168,7 @@ def asked_for(
     kinds = parse_names(memberships) or MEMBERSHIPS
     check_memberships("--memberships", kinds)
 
-    names, written = own_scenarios(named, Path())
+    names, written = own_scenarios(named, path_of)
     return Asked(
         names=names,
         seeds=tuple(range(seeds)),
@@ -183,11 +181,14 @@ def asked_for(
     )
 
 
-def grid_alone(named: list[str], beside: "Sequence[object]") -> "Asked":
+def grid_alone(
+    named: list[str], path_of: "Callable[[str], Path]", beside: "Sequence[object]"
+) -> "Asked":
     """What a grid file asks for.
 
     Args:
         named: The arguments; the file must be the only one.
+        path_of: Gives the path of a named file.
         beside: Options that say what the file says.
 
     Raises:
@@ -200,7 +201,7 @@ def grid_alone(named: list[str], beside: "Sequence[object]") -> "Asked":
             f"{next(name for name in named if name.endswith('.toml'))}: a grid says all of what "
             "is run; put scenarios, seeds, assignors and processing times into it"
         )
-    return read_grid(Path(named[0]))
+    return read_grid(path_of(named[0]))
 
 
 def parse_names(text: str) -> tuple[str, ...]:

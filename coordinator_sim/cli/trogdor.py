@@ -481,9 +481,11 @@ def run_for_real(
     with needing("live", "trogdor"):
         from coordinator_sim.live.trogdor.rehearsal import Rehearsal
     from coordinator_sim.cli.arguments import find_task_file
+    from coordinator_sim.cli.uris import session_for_uris
     from coordinator_sim.sim.scenario.files import load_plan
 
-    plan = load_plan(find_task_file(file))
+    with session_for_uris([file]) as spark:
+        plan = load_plan(find_task_file(file, spark))
     rehearsal = Rehearsal(
         plan, out, overwrite=overwrite, say=typer.echo, allow_commands=allow_commands
     )

@@ -41,6 +41,25 @@ def session_of(master: str | None, named: Iterable[str]) -> "Iterator[SparkSessi
         yield spark
 
 
+@contextmanager
+def session_for_uris(
+    named: Iterable[str], master: str = "local[1]"
+) -> "Iterator[SparkSession | None]":
+    """Yield a session of Spark where a URI is named, and else None: paths need none.
+
+    Args:
+        named: Paths and URIs that the command is given.
+        master: Spark master URL.
+
+    Raises:
+        MissingDependencyError: A URI is named; the `spark` extra or a Java runtime is missing.
+    """
+    from coordinator_sim_reports.hadoop_files import is_uri
+
+    with session_of(master if any(map(is_uri, named)) else None, ()) as spark:
+        yield spark
+
+
 def located(named: str, spark: "SparkSession | None") -> Path:
     """Return a path of this machine, or a file behind a URI, which has the methods of one.
 

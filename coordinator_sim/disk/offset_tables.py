@@ -20,13 +20,16 @@ def write_offset_tables(directory: Path, read: LastOffsets) -> None:
         ConfigError: The directory is a file.
         OSError: The files cannot be written.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if directory.exists() and not directory.is_dir():
         raise ConfigError(f"{directory} is a file; name a directory for the tables")
     directory.mkdir(parents=True, exist_ok=True)
-    pq.write_table(_offsets(read), directory / OFFSETS_NAME, compression="zstd")
-    pq.write_table(_segments(read), directory / SEGMENTS_NAME, compression="zstd")
+    for name, table in ((OFFSETS_NAME, _offsets(read)), (SEGMENTS_NAME, _segments(read))):
+        content = pa.BufferOutputStream()
+        pq.write_table(table, content, compression="zstd")
+        (directory / name).write_bytes(content.getvalue())
 
 
 def _offsets(read: LastOffsets) -> "pa.Table":
