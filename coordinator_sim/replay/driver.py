@@ -12,6 +12,7 @@ from typing import Final
 
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, Reply
 from coordinator_sim.coordinator.coordinator import GroupCoordinator
+from coordinator_sim.coordinator.idle import SkippedBeat
 from coordinator_sim.kafka.context import RequestContext
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.orders.iteration_order import TABLE_ORDERS
@@ -180,6 +181,7 @@ class Driver:
         until_ms: End of a run whose members react: they follow the trace as long as the core does
             what it tells, and then act as clients would. None for a run whose members follow the
             trace to its last line whatever the core does.
+        heartbeats_always: Whether heartbeats that change nothing are sent too.
     """
 
     def __init__(
@@ -189,6 +191,7 @@ class Driver:
         settings: Settings,
         *,
         until_ms: int | None = None,
+        heartbeats_always: bool = False,
     ) -> None:
         self.events: list[TraceEvent] = []
         self.course = Course()
@@ -234,6 +237,9 @@ class Driver:
         self._unused = deque(plan.scripts)
         self._by_generation = {each.rebalance.old_generation: each for each in plan.scripts}
         self._holds = False
+        self._heartbeats_always = heartbeats_always
+        self._resting: list[tuple[int, int, _Action]] = []
+        """Last heartbeat and interval of members that send none until the next rebalance."""
 
     def run(self) -> list[TraceEvent]:
         """Run the plan and return the coordinator's events, in order."""
@@ -427,6 +433,10 @@ class Driver:
     def _begin(self, event: TraceEvent) -> None:
         """Begin a rebalance of the group: members rejoin as the trace says."""
         self._position += 1
+        for sent_ms, interval_ms, act in self._resting:
+            intervals = 1 + max(0, self._now_ms - sent_ms - 1) // interval_ms
+            self._at(sent_ms + intervals * interval_ms, _STEP, act)
+        self._resting.clear()
         script = self._script = self._script_of(event)
         self.course.begin(self._now_ms, is_follow_up=script is not None and script.is_follow_up)
         initial = event.state_from is GroupState.EMPTY and self._profile.initial_rebalance_delay
@@ -575,7 +585,11 @@ class Driver:
         return self._now_ms + self._pace.sync_ms(script)
 
     def _schedule_heartbeats(self, player: Player) -> None:
-        """Schedule heartbeats late: every two thirds of the session timeout, and the last one."""
+        """Schedule heartbeats late: every two thirds of the session timeout, and the last one.
+
+        While the group is idle, others than the last one would merely keep the session alive: they
+        are left out until a rebalance begins, and the session is prolonged beyond the last one.
+        """
         timeout_ms = self._timeouts_ms.session_ms(player)
         generation = player.generation
         interval_ms = max(1, timeout_ms * 2 // 3)
@@ -586,12 +600,26 @@ class Driver:
             if not current or player.is_over or player.is_silent(self._now_ms):
                 return
             self._heartbeater(player)()
-            if silent_ms is None or self._now_ms + interval_ms <= silent_ms:
+            if silent_ms is not None and self._now_ms + interval_ms > silent_ms:
+                return
+            if silent_ms is not None and self._is_idle(player.member_id, generation):
+                last = SkippedBeat(self._group_id, player.member_id, silent_ms)
+                self._coordinator.skip_heartbeats((last,))
+                self._resting.append((self._now_ms, interval_ms, act))
+            else:
                 self._at(self._now_ms + interval_ms, _STEP, act)
 
         self._at(self._now_ms + interval_ms, _STEP, act)
         if silent_ms is not None and silent_ms > self._now_ms:
             self._at(silent_ms, _STEP, act)
+
+    def _is_idle(self, member_id: str, generation: int) -> bool:
+        """Whether a member's heartbeats change nothing but its session until a rebalance begins."""
+        group = self._coordinator.group(self._group_id)
+        if self._heartbeats_always or group is None or group.generation_id != generation:
+            return False
+        sessions = self._coordinator.idle_sessions()
+        return sessions is not None and (self._group_id, member_id) in sessions
 
     def _heartbeater(self, player: Player) -> _Action:
         def beat() -> None:

@@ -10,18 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from coordinator_sim.kafka.profiles import profile_named
+from coordinator_sim.kafka.profiles import Profile, profile_named
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.logtext.writing.writer import broker_log
 from coordinator_sim.replay.compare import figures
 from coordinator_sim.replay.course import Absence, Course
+from coordinator_sim.replay.driver import Driver
 from coordinator_sim.replay.logs import replay_log
-from coordinator_sim.replay.plan import NEVER_MS
+from coordinator_sim.replay.plan import NEVER_MS, GroupPlan
 from coordinator_sim.replay.planner import plan_episode
 from coordinator_sim.replay.report import GroupFidelity, ReplayReport
-from coordinator_sim.replay.settings import parse_grid
+from coordinator_sim.replay.settings import UNKNOWN, Settings, parse_grid
+from coordinator_sim.replay.work import KnownGroups, parse_partitions
 from coordinator_sim.sim.scenario import Scenario
-from coordinator_sim.trace.events import TraceEvent
+from coordinator_sim.trace.events import Event, TraceEvent
 from coordinator_sim.trace.history import episodes_of, group_lines
 from coordinator_sim_scenarios.strategies import scenarios
 from tests.simulated import INGESTED, events_of, examples
@@ -142,12 +144,77 @@ def test_runs_are_compared_with_a_replay_and_not_with_the_log() -> None:
     assert told == {("orders-service", 17, 2), ("billing", 7, 7)}
 
 
+def test_quiet_days_change_no_figure() -> None:
+    """A crash after 300 quiet days costs as much as after an hour, and is replayed as fast."""
+    events = [each for each in events_in(EXAMPLE) if each.group_id == "orders-service"]
+    (failed,) = [each for each in events if each.event is Event.MEMBER_FAILED]
+    known = KnownGroups(given=parse_partitions(["orders=8"]))
+    grid = [
+        *parse_grid(["group.protocol=consumer", "group.consumer.session.timeout.ms=6000,45000"]),
+        *parse_grid(["session.timeout.ms=9000"]),
+    ]
+    found = []
+    for quiet_us in (3_600_000_000, 300 * 86_400_000_000):
+        later = [
+            replace(each, ts_us=each.ts_us + quiet_us) if each.ts_us >= failed.ts_us else each
+            for each in events
+        ]
+        entries = replay_log(later, INGESTED, grid, known=known).report.what_if
+        assert [each.not_computed for each in entries] == ["", "", ""]
+        assert {each.with_settings.removed for each in entries if each.with_settings} == {1}
+        found.append([(each.as_is, each.with_settings) for each in entries])
+    assert found[0] == found[1]
+
+
+def driven(
+    plan: GroupPlan, profile: Profile, settings: Settings, until_ms: int | None, *, always: bool
+) -> tuple[list[TraceEvent], str]:
+    """The core's events of a replay, and who was a member and away when.
+
+    Requests have running numbers, in which heartbeats count; nothing else may differ.
+    """
+    driver = Driver(plan, profile, settings, until_ms=until_ms, heartbeats_always=always)
+    events = [replace(each, correlation_id=None) for each in driver.run()]
+    return events, repr(driver.course)
+
+
+SKIPPING = [
+    *parse_grid(["session.timeout.ms=7000,30000"]),
+    *parse_grid(["session.timeout.ms=7000", "max.poll.interval.ms=300"]),
+]
+
+
+def check_skipping(events: list[TraceEvent], profile: Profile) -> None:
+    """Heartbeats that are left out change nothing, whether members follow the trace or react."""
+    profile = replace(profile, refreshes_timeouts=True)
+    for group_id, lines in group_lines(events).items():
+        for episode in episodes_of(group_id, lines):
+            if episode.generation is None or not episode.rebalances:
+                continue
+            plan = plan_episode(episode)
+            for each in (UNKNOWN, *SKIPPING):
+                for until_ms in (None, episode.last_ms + 100_000):
+                    apart = [
+                        driven(plan, profile, each, until_ms, always=always)
+                        for always in (False, True)
+                    ]
+                    assert apart[0] == apart[1], (group_id, each, until_ms)
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+def test_heartbeats_left_out_change_nothing_in_real_logs(path: Path) -> None:
+    """In the example, and in logs of 0.10 to 4.x where they are at hand."""
+    check_skipping(events_in(path), profile_named("4.4"))
+
+
 def check_drawn(scenario: Scenario, seed: int, profile: str) -> None:
     """A drawn run, told as its broker's log and read again."""
     lines = broker_log(
         events_of(replace(scenario, profile=profile), seed=seed), profile_named(profile)
     )
-    check(list(parse_broker_log(lines, source_ref="drawn.log", tz=UTC)))
+    events = list(parse_broker_log(lines, source_ref="drawn.log", tz=UTC))
+    check(events)
+    check_skipping(events, profile_named(profile))
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)

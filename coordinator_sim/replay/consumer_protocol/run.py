@@ -3,8 +3,10 @@
 Plays the members of a recorded group as members of the consumer protocol, on the core.
 
 Members send heartbeats as Java's consumer does: one in every interval of the broker, one at once to
-join, to leave and to acknowledge. While the group is settled a heartbeat changes nothing, so that
-only those are sent that keep sessions alive; the others keep their place in time.
+join, to leave and to acknowledge. While the group is settled a heartbeat changes nothing but the
+deadline of its session. So one heartbeat gives a session that outlasts the run, and the further
+ones are left out until the group has work, or the member is about to go; all keep their place in
+time. A run costs as much as its rebalances, not as its length.
 
 What a run of a group costs: moves, interruptions, standstill, work without an owner.
 
@@ -23,6 +25,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.clients.settings_advice import SERVER_ASSIGNORS
 from coordinator_sim.coordinator.contract import CoordinatorConfig, CoordinatorResult, Reply
@@ -134,11 +137,6 @@ class Member:
     def key(self) -> str:
         """Its instance id, or its member id: who works on a partition."""
         return self.life.instance_id or self.life.member_id
-
-    @property
-    def silent_ms(self) -> int | None:
-        """When it falls silent; None for a member that does not."""
-        return self.life.goes_ms if self.life.departure is Departure.FALLS_SILENT else None
 
 
 def joining(
@@ -311,9 +309,6 @@ _OF_TARGETS: Final = frozenset(
 )
 _LEFT_OUT: Final = frozenset({Event.HEARTBEAT, Event.JOIN_REQ, Event.JOIN_RESP, Event.LEAVE_REQ})
 """Events of requests, which the trace of a replay has not."""
-_KEPT_ALIVE: Final = 2, 3
-"""Share of a session timeout after which a settled member sends a heartbeat at the latest."""
-
 _Action = Callable[[], None]
 
 
@@ -377,28 +372,27 @@ class ConsumerDriver:
             group_consumer_max_size=manner.max_size,
             offsets_retention_check_interval_ms=NEVER_MS,
         )
+        self._config = self._endless = config
         self._coordinator = GroupCoordinator(config, profile, ids=NamedIds())
         self._coordinator.tell_heartbeats(wanted=False)
         self._coordinator.topics_changed(topics.known, (), 1)
         self._partition = partition_for(manner.group_id, config.offsets_topic_num_partitions)
         self._queue: list[tuple[int, int, int, _Action]] = []
         self._order = 0
-        self._now_ms = 0
+        self._now_ms = self._until_ms = 0
         self._tokens: dict[int, Member] = {}
         self._token = 0
         self._by_id: dict[str, Member] = {}
         self._present: dict[str, str] = {}
         self._epoch = 0
         self._is_settled = True
-        share, whole = _KEPT_ALIVE
-        beats = manner.session_timeout_ms * share // (whole * manner.heartbeat_interval_ms)
-        if manner.beats_always:
-            beats = 1
-        self._alive_ms = max(1, beats) * manner.heartbeat_interval_ms
 
     def run(self, start_ms: int, until_ms: int) -> list[TraceEvent]:
         """Play from `start_ms`, when the first members join, and return the core's events."""
         self._now_ms = start_ms
+        self._until_ms = until_ms
+        endless_ms = self._manner.session_timeout_ms + max(0, until_ms - start_ms)
+        self._endless = replace(self._config, group_consumer_session_timeout_ms=endless_ms)
         self._take(self._coordinator.begin_load(self._partition, 0, start_ms))
         self._take(self._coordinator.finish_load(self._partition, ErrorCode.NONE, start_ms))
         for member in self._members:
@@ -406,8 +400,8 @@ class ConsumerDriver:
             comes_ms = start_ms if life.comes_ms is None else life.comes_ms
             self._at(comes_ms, _COMES, partial(self._join, member))
             if life.goes_ms is not None and life.departure is not Departure.STAYS:
-                makes_room = life.goes_ms > comes_ms and member.silent_ms is None
-                rank = _GOES if makes_room else _DIES
+                is_silent = life.departure is Departure.FALLS_SILENT
+                rank = _GOES if life.goes_ms > comes_ms and not is_silent else _DIES
                 self._at(max(life.goes_ms, comes_ms), rank, partial(self._go, member))
         while True:
             due_ms = self._coordinator.wake_up_ms()
@@ -460,8 +454,21 @@ class ConsumerDriver:
         member.turn += 1
 
     def _beat(self, member: Member, turn: int) -> None:
-        if member.is_live and member.turn == turn:
-            self._send(member, beating(member, self._manner.group_id))
+        """Send a heartbeat; a settled member goes on with the last two before it goes.
+
+        The session of a member that dies or steps aside runs from its very last heartbeat.
+        """
+        if not member.is_live or member.turn != turn:
+            return
+        manner, goes_ms = self._manner, member.life.goes_ms
+        intervals = 1
+        if self._is_settled and not member.is_reconciling and not manner.beats_always:
+            left_ms = (self._until_ms if goes_ms is None else goes_ms) - self._now_ms
+            intervals = max(1, left_ms // manner.heartbeat_interval_ms - 1)
+        own = self._endless if intervals > 1 else None
+        self._coordinator.reconfigure(self._config, {manner.group_id: own})
+        self._send(member, beating(member, manner.group_id), intervals)
+        self._coordinator.reconfigure(self._config, {manner.group_id: None})
 
     def _reconcile(self, member: Member, turn_of_life: object) -> None:
         """Give up and take over at a poll, and acknowledge at once."""
@@ -477,7 +484,10 @@ class ConsumerDriver:
 
     # -- requests ----------------------------------------------------------------------------
 
-    def _send(self, member: Member, request: ConsumerGroupHeartbeatRequest) -> None:
+    def _send(
+        self, member: Member, request: ConsumerGroupHeartbeatRequest, intervals: int = 1
+    ) -> None:
+        """Send a heartbeat; the next is due after so many intervals."""
         self._token += 1
         self._tokens[self._token] = member
         member.turn += 1
@@ -487,28 +497,20 @@ class ConsumerDriver:
         )
         self._take(self._coordinator.handle(request, context, self._now_ms))
         if member.is_live:
-            self._schedule(member)
+            self._schedule(member, intervals)
 
-    def _schedule(self, member: Member) -> None:
-        """Set a member's next heartbeat: the next one, or the last that keeps its session alive."""
-        interval_ms = self._manner.heartbeat_interval_ms
-        wait_ms = self._alive_ms if self._is_settled and not member.is_reconciling else interval_ms
-        silent_ms = member.silent_ms
-        if silent_ms is not None and silent_ms - member.sent_ms <= (
-            self._manner.session_timeout_ms + wait_ms
-        ):
-            # The session of who falls silent runs from its very last heartbeat.
-            wait_ms = interval_ms
-        self._at(member.sent_ms + wait_ms, _ACTS, partial(self._beat, member, member.turn))
+    def _schedule(self, member: Member, intervals: int = 1) -> None:
+        at_ms = member.sent_ms + intervals * self._manner.heartbeat_interval_ms
+        self._at(at_ms, _ACTS, partial(self._beat, member, member.turn))
 
     def _wake(self) -> None:
         """Have the heartbeats that were left out until now go on as if all had been sent."""
         self._is_settled = False
         interval_ms = self._manner.heartbeat_interval_ms
         for member in self._by_id.values():
-            if member.is_live and member.sent_ms < self._now_ms:
+            if member.is_live:
                 beats = (self._now_ms - member.sent_ms - 1) // interval_ms
-                member.sent_ms += beats * interval_ms
+                member.sent_ms += max(0, beats) * interval_ms
                 member.turn += 1
                 self._schedule(member)
 

@@ -16,6 +16,7 @@ from coordinator_sim.replay.consumer_protocol.run import (
     Topics,
     Window,
 )
+from coordinator_sim.replay.course import Absence
 from coordinator_sim.replay.recordings import replay_recording
 from coordinator_sim.replay.report import ReplayResult, RunFigures
 from coordinator_sim.replay.settings import parse_grid
@@ -186,29 +187,45 @@ def test_release_and_kind_of_group_that_cannot_have_it() -> None:
 
 @st.composite
 def some_lives(draw: st.DrawFn) -> list[Life]:
-    """Up to six members that come and go within ten minutes."""
-    lives = []
-    for index in range(draw(st.integers(1, 6))):
+    """Up to six processes that come and go within ten minutes, some for one that stepped aside."""
+    lives: list[Life] = []
+    for place in range(draw(st.integers(1, 6))):
+        is_static = draw(st.booleans())
         comes_ms = draw(st.none() | st.integers(0, 400_000))
         departure = draw(
             st.sampled_from([Departure.STAYS, Departure.LEAVES, Departure.FALLS_SILENT])
         )
+        if is_static and draw(st.booleans()):
+            departure = Departure.STEPS_ASIDE
         stays_ms = draw(st.integers(1, 300_000))
-        lives.append(
-            Life(
-                index=index,
-                member_id=f"m-{index}",
-                client="m",
-                instance_id=None,
-                comes_ms=comes_ms,
-                goes_ms=None if departure is Departure.STAYS else (comes_ms or 0) + stays_ms,
-                departure=departure,
-            )
+        goes_ms = None if departure is Departure.STAYS else (comes_ms or 0) + stays_ms
+        life = Life(
+            index=len(lives),
+            member_id=f"m-{place}",
+            client="m",
+            instance_id=f"i-{place}" if is_static else None,
+            comes_ms=comes_ms,
+            goes_ms=goes_ms,
+            departure=departure,
         )
+        lives.append(life)
+        if goes_ms is not None and departure is Departure.STEPS_ASIDE and draw(st.booleans()):
+            lives.append(
+                replace(
+                    life,
+                    index=len(lives),
+                    member_id=f"m-{place}-again",
+                    comes_ms=goes_ms + draw(st.integers(1, 100_000)),
+                    goes_ms=None,
+                    departure=Departure.STAYS,
+                )
+            )
     return lives
 
 
-def played(lives: list[Life], busy_ms: int, *, beats_always: bool) -> tuple[object, ...]:
+def played(
+    lives: list[Life], busy_ms: int, *, beats_always: bool
+) -> tuple[list[TraceEvent], SharingCosts, set[object], list[Absence]]:
     """The core's events and the costs of these lives."""
     work = {"orders": 7, "audit": 2}
     dropped: set[object] = set()
@@ -231,6 +248,31 @@ def played(lives: list[Life], busy_ms: int, *, beats_always: bool) -> tuple[obje
     return events, costs, dropped, driver.course.absences
 
 
+@pytest.mark.parametrize("departure", [Departure.STEPS_ASIDE, Departure.FALLS_SILENT])
+@pytest.mark.parametrize("goes_ms", [500_000, 500_123, 504_999])
+def test_session_of_who_goes_in_a_quiet_group_runs_from_its_last_heartbeat(
+    departure: Departure, goes_ms: int
+) -> None:
+    """Heartbeats that are left out keep their place: the member is removed when it would be."""
+    stays = Life(
+        index=0,
+        member_id="m-0",
+        client="m",
+        instance_id=None,
+        comes_ms=None,
+        goes_ms=None,
+        departure=Departure.STAYS,
+    )
+    goes = replace(
+        stays, index=1, member_id="m-1", instance_id="i", goes_ms=goes_ms, departure=departure
+    )
+    found = played([stays, goes], 300, beats_always=False)
+    assert found == played([stays, goes], 300, beats_always=True)
+    (absence,) = found[3]
+    assert absence.is_dead
+    assert 40_000 <= absence.length_ms <= 45_000
+
+
 @pytest.mark.property
 @given(lives=some_lives(), busy_ms=st.sampled_from([0, 300, 7_000]))
 def test_heartbeats_left_out_change_nothing(lives: list[Life], busy_ms: int) -> None:
@@ -243,8 +285,6 @@ def test_heartbeats_left_out_change_nothing(lives: list[Life], busy_ms: int) -> 
 def test_costs_stay_within_what_there_is(lives: list[Life]) -> None:
     """No more is lost than all partitions for all the time, and stopped is all of them."""
     _, costs, dropped, _ = played(lives, 200, beats_always=False)
-    assert isinstance(costs, SharingCosts)
-    assert isinstance(dropped, set)
     assert 0 <= costs.stopped_ms * costs.items <= costs.unowned_ms <= costs.items * 700_000
     assert costs.longest_ms <= 700_000
     assert len(dropped) <= min(costs.interrupted, costs.items)
