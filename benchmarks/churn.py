@@ -10,7 +10,6 @@ import sys
 import tempfile
 import threading
 import time
-from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
@@ -23,7 +22,7 @@ from coordinator_sim.trace.schema import event_schema, generation_schema, resour
 from coordinator_sim_reports.session import spark_session
 from coordinator_sim_reports.sources import ddl_of
 from coordinator_sim_reports.transforms.groups import GroupPass, Records
-from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, dense_pieces
+from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, pieces_of_files
 from coordinator_sim_reports.workers.group import RunFacts
 
 GROUPS: Final = 500
@@ -213,9 +212,8 @@ def main() -> None:
         floor = count_in_numpy(directory)
         floor_s = time.process_time() - before_s
         with spark_session("local[2]", shuffle_partitions=4) as spark:
-            files = spark.read.format("binaryFile").load(str(directory)).select("path", "content")
-            cut = partial(dense_pieces, counts={})
-            dense = files.mapInArrow(cut, ddl_of(PIECE_SCHEMA))
+            files = spark.read.format("binaryFile").load(str(directory))
+            dense = files.select("content").mapInArrow(pieces_of_files, ddl_of(PIECE_SCHEMA))
             names = [("bench", 0, [f"p:orders-{number}" for number in range(PARTITIONS)])]
             resources = spark.createDataFrame(names, ddl_of(resource_schema()))
             spark.range(1).count()

@@ -5,6 +5,7 @@
 
 import tomllib
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,7 @@ from coordinator_sim.assignors.registry import register_own
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario import Scenario, load_scenario
 from coordinator_sim.sim.scenario.variety import Variety, check_variety
+from coordinator_sim_reports.hadoop_files import is_uri
 from coordinator_sim_reports.trials import MEMBERSHIPS, Asked
 
 MAX_RUNS: Final = 1_000_000
@@ -74,7 +76,7 @@ def read_grid(path: Path) -> Asked:
     check_memberships(f"{path}: memberships", grid.memberships)
     check_variety(grid.variety)
     seeds = tuple(range(grid.seeds)) if isinstance(grid.seeds, int) else grid.seeds
-    names, written = own_scenarios(grid.scenarios, lambda named: path.parent / named)
+    names, written = own_scenarios(grid.scenarios, partial(_file_of, path))
     values = [value if isinstance(value, list) else [value] for value in grid.settings.values()]
     combinations = 1
     for choices in values:
@@ -118,7 +120,7 @@ def own_scenarios(
     """Return the names of scenarios, and those that are in files among them by name.
 
     Args:
-        named: Names of the catalogue, and paths or URIs that end in `.json`.
+        named: Names of the catalogue, and paths that end in `.json`, as `path_of` takes them.
         path_of: Gives the path of a named file.
 
     Raises:
@@ -142,6 +144,15 @@ def own_scenarios(
     return tuple(names), written
 
 
+def _file_of(path: Path, named: str) -> Path:
+    """Return the path of a file that a grid names, from the grid's folder on."""
+    if is_uri(named) or (is_uri(str(path)) and Path(named).is_absolute()):
+        raise ConfigError(
+            f"{path}: {named}: a grid names files by paths from its own folder on: copy it there"
+        )
+    return path.parent / named
+
+
 def _own(path: Path, name: str, entry: AssignorEntry) -> OwnAssignor:
     kinds: tuple[AssignorKind, ...] = ("python", "process", "java")
     said = [(kind, target) for kind in kinds if (target := getattr(entry, kind))]
@@ -150,6 +161,10 @@ def _own(path: Path, name: str, entry: AssignorEntry) -> OwnAssignor:
             f"{path}: assignor.{name}: wants `from`, `process` or `java`, one of them"
         )
     ((kind, target),) = said
+    if is_uri(str(path)):
+        raise ConfigError(
+            f"{path}: assignor.{name}: own assignors are run on this machine: copy the grid here"
+        )
     return OwnAssignor(name=name, kind=kind, target=target, folder=str(path.parent.absolute()))
 
 

@@ -44,7 +44,7 @@ class ReportSummary(Struct, frozen=True, kw_only=True):
         comparison: Rows of the comparison table; see `transforms.summary.churn_comparison`.
         group_count: Number of groups; of several drawn worlds of one choice those of the first.
         groups: Rows of the group summary, the groups with most rebalances first; at most
-            `PageLimits.groups`. See `transforms.summary.group_summary`.
+            `PageLimits.groups`. See `workers.group_summary`.
         reasons: Rows of the reasons table for these groups; see `transforms.summary.reasons`.
     """
 

@@ -47,7 +47,7 @@ class WrittenTable:
 
     def parts(self) -> Iterator[pa.Table]:
         """Yield its rows, some at a time; at least one part, which may have none."""
-        for path in sorted(self._folder.glob("*.parquet")):
+        for path in sorted(each for each in self._folder.iterdir() if each.suffix == ".parquet"):
             with path.open("rb") as file, pq.ParquetFile(file) as table:
                 yield table.schema_arrow.empty_table()
                 for batch in table.iter_batches():
@@ -378,10 +378,6 @@ def reason_counts(reasons: Iterable[pa.Table]) -> dict[str, int]:
         for row in part.select(["reason", "count"]).to_pylist():
             counts[row["reason"]] += row["count"]
     return dict(counts)
-
-
-def _where(rows: Iterable[Row], name: str) -> Iterator[Row]:
-    return (row for row in rows if row[name])
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial, reduce
+from functools import reduce
 from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,11 +25,15 @@ from coordinator_sim.trace.schema import (
     resource_schema,
 )
 from coordinator_sim_reports.local_frames import listed
-from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, dense_pieces
+from coordinator_sim_reports.workers.dense_files import (
+    PIECE_SCHEMA,
+    pieces_of_files,
+    pieces_of_rows,
+)
 from coordinator_sim_reports.workers.group import RunFacts
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _LISTED_RUNS: Final = 4
 """Most runs whose clusters stand in the plan itself: a join is a job of its own in each table."""
@@ -118,11 +122,12 @@ def read_traces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> TraceFra
     """
     rows = _table(spark, runs, EVENTS_DIR, event_schema())
     known = _runs(spark, runs)
+    generations = _table(spark, runs, GENERATIONS_DIR, generation_schema())
     return TraceFrames(
         runs=known,
         events=_with_clusters(rows, runs, known),
-        generations=_table(spark, runs, GENERATIONS_DIR, generation_schema()),
-        dense_pieces=_dense_pieces(spark, runs),
+        generations=generations,
+        dense_pieces=_dense_pieces(spark, runs, generations),
         resources=_table(spark, runs, RESOURCES_DIR, resource_schema()),
         files=_files(spark, runs),
         skews=_skews(spark, runs),
@@ -228,36 +233,52 @@ def _table(
             reader = spark.read.schema(columns).option("recursiveFileLookup", value=True)
             names = [str(path) for path in paths]
             part = reader.parquet(*names) if trace_format == "parquet" else reader.json(names)
+            if trace_format == "jsonl" and name != RESOURCES_DIR:
+                part = _counted(part, runs, name)
             if trace_format == "jsonl" and name == EVENTS_DIR:
-                part = _with_defaults(_counted(part, runs))
+                part = _with_defaults(part)
             parts.append(part)
     if not parts:
         return listed(spark, [], columns)
     return reduce(lambda some, more: some.unionByName(more), parts)
 
 
-def _counted(events: "DataFrame", runs: Sequence[RunDirectory]) -> "DataFrame":
+def _counted(rows: "DataFrame", runs: Sequence[RunDirectory], name: str) -> "DataFrame":
     """Leave out what a run that was killed wrote behind the last event that its record counts."""
     from pyspark.sql import functions
 
-    column = functions.col
+    def is_counted(info: RunManifest) -> "Column":
+        if name == EVENTS_DIR:
+            return functions.col("ordinal") < info.counts["events"]
+        at_us = functions.coalesce("sync_us", "join_done_us", functions.lit(0))
+        return at_us <= (info.last_ts_us or 0)
+
     ends = [
-        (column("trace_id") == run.info.trace_id) & (column("ordinal") < run.info.counts["events"])
+        (functions.col("trace_id") == run.info.trace_id) & is_counted(run.info)
         for run in runs
         if run.info.format == "jsonl"
     ]
-    return events.where(reduce(or_, ends))
+    return rows.where(reduce(or_, ends))
 
 
-def _dense_pieces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
-    folders = [run.path / GENERATIONS_DIR for run in runs]
+def _dense_pieces(
+    spark: "SparkSession", runs: Sequence[RunDirectory], generations: "DataFrame"
+) -> "DataFrame":
+    """Return the assignments of groups as bytes; Parquet passes Spark's own rows by."""
+    ddl = ddl_of(PIECE_SCHEMA)
+    folders = [run.path / GENERATIONS_DIR for run in runs if run.info.format == "parquet"]
     known = [str(folder) for folder in folders if folder.is_dir()]
-    if not known:
-        return listed(spark, [], ddl_of(PIECE_SCHEMA))
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", value=True)
-    counts = {run.info.trace_id: run.info.counts.get("generations") for run in runs}
-    cut = partial(dense_pieces, counts=counts)
-    return reader.load(known).select("path", "content").mapInArrow(cut, ddl_of(PIECE_SCHEMA))
+    lines = [run.info.trace_id for run in runs if run.info.format == "jsonl"]
+    parts = []
+    if known:
+        reader = spark.read.format("binaryFile").option("recursiveFileLookup", value=True)
+        parts.append(reader.load(known).select("content").mapInArrow(pieces_of_files, ddl))
+    if lines:
+        rows = generations.where(generations["trace_id"].isin(lines))
+        parts.append(rows.mapInArrow(pieces_of_rows, ddl))
+    if not parts:
+        return listed(spark, [], ddl)
+    return reduce(lambda some, more: some.unionByName(more), parts)
 
 
 def _with_defaults(events: "DataFrame") -> "DataFrame":

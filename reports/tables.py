@@ -81,7 +81,7 @@ class TableStore:
 
         Args:
             is_known: Whether the trace has anything that such rows come from.
-            name: One of `COLUMNS`.
+            name: One of `COLUMNS`, or a table of the pass.
             make: Makes the table; not called for one without rows.
         """
         if is_known:
@@ -89,7 +89,7 @@ class TableStore:
         return self.write(name, self.nothing(name))
 
     def nothing(self, name: str) -> "DataFrame":
-        """Return a table of `COLUMNS` without rows."""
+        """Return a table of `COLUMNS`, or of the pass, without rows."""
         return nothing(self._spark, name)
 
 

@@ -168,6 +168,7 @@ def find_scenario(name_or_file: str) -> "Scenario":
     if path.suffix == ".json":
         return load_scenario(path)
     if path.suffix == ".py":
+        local_only(name_or_file)
         raise ScenarioError(f"{path}: a story can only be run: coordinator-sim run {path}")
     if path.is_file():
         raise ScenarioError(f"{path}: a scenario's file ends in .json; rename it")

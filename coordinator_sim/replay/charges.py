@@ -133,7 +133,7 @@ def _tiles(rebalances: Sequence[NumberedRebalance]) -> list[_Tile]:
     """Return the time in which idleness is charged to each rebalance that has a start."""
     following = [_start_us(each) for each in rebalances[1:]]
     tiles = []
-    for told, next_us in zip(rebalances, [*following, None], strict=True):
+    for told, next_us in zip(rebalances, [*following, None], strict=False):
         start_us, ended = _start_us(told), told.rebalance.ended
         if start_us is None:
             continue
@@ -232,7 +232,7 @@ def empty_times(rebalances: Sequence[NumberedRebalance], end_us: int) -> list[In
     ends_us = [*(each.rebalance.first_line.ts_us for each in rebalances[1:]), end_us]
     return covered(
         (told.rebalance.empty.ts_us, until_us)
-        for told, until_us in zip(rebalances, ends_us, strict=True)
+        for told, until_us in zip(rebalances, ends_us, strict=False)  # of none, one end
         if told.rebalance.outcome is RebalanceOutcome.EMPTY
         and told.rebalance.empty is not None
         and until_us > told.rebalance.empty.ts_us
@@ -275,11 +275,10 @@ def _start_us(told: NumberedRebalance) -> int | None:
     return None if told.rebalance.start is None else told.rebalance.start.ts_us
 
 
-_EXACT: Final = frozenset({Source.SIM, Source.WIRE, Source.REQUEST_LOG})
-"""Sources with the assignments of every generation that they show."""
-_COMPLETING: Final = frozenset(
-    {Event.JOIN_COMPLETE, Event.SYNC_LEADER, Event.GROUP_STABLE, Event.GROUP_EMPTY}
-)
+EXACT_SOURCES: Final = frozenset({Source.SIM, Source.WIRE, Source.REQUEST_LOG})
+"""Sources with each member's own times, and the assignments of every generation they show."""
+_STORED: Final = frozenset({Event.SYNC_LEADER, Event.TARGET_COMPUTED})
+_COMPLETING: Final = _STORED | {Event.JOIN_COMPLETE, Event.GROUP_STABLE, Event.GROUP_EMPTY}
 
 
 class Charge(Struct, frozen=True, kw_only=True):
@@ -405,7 +404,7 @@ class GroupCosts:
     @cached_property
     def is_assigned(self) -> bool:
         """Whether the assignments of all its generations are known."""
-        is_exact = self._told.source in _EXACT
+        is_exact = self._told.source in EXACT_SOURCES
         return bool(self._dense) and (is_exact or _is_whole(self._dense, self._events))
 
     @cached_property
@@ -435,6 +434,8 @@ class GroupCosts:
 
     def charges(self, again: Iterable[tuple[int, int]] | None) -> list[Charge]:
         """Return the costs; `again` are records read again, None where no records are told."""
+        if not self._rebalances:
+            return []
         is_known = self.is_assigned
         downtimes = self._downtimes() if is_known else bounds_of(self._rebalances, self._costs)
         moves: list[list[Move]] = [[] for _ in self._costs]
@@ -510,7 +511,7 @@ def _is_whole(dense: Sequence[GenerationRow], events: Sequence[TraceEvent]) -> b
             key = (line.incarnation, line.generation)
             most = max((each for each in (members.get(key), line.members) if each), default=None)
             members[key] = most
-            if line.event is Event.SYNC_LEADER:
+            if line.event in _STORED:
                 stored.add(key)
     given = {(row.incarnation, row.generation): len(row.member_ids) for row in dense}
     return all(given.get(key, -1) >= (members[key] or 0) for key in stored)

@@ -4,10 +4,11 @@ Everything is computed from the dense form: the owners of a generation are one t
 two of them are compared place by place. Definitions: `docs/trace-schema.md`.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, zip_longest
+from itertools import compress, pairwise, zip_longest
 from math import sqrt
+from operator import ne
 from typing import Final
 
 from msgspec import Struct
@@ -131,7 +132,8 @@ def handed_out(
                 listed = enumerate(names[row.resource_list_id])
                 places[key] = [place for place, name in listed if name.startswith(prefix)]
             owners = tuple(row.owners[place] for place in places[key])
-            loads = tuple(owners.count(member) for member in range(len(row.member_keys)))
+            counts = Counter(owners)
+            loads = tuple(counts[member] for member in range(len(row.member_keys)))
             lives[row.incarnation, kind].append(Handed(kind, row, owners, loads))
     return list(lives.values())
 
@@ -215,18 +217,15 @@ def _move(before: Handed, after: Handed, chain: int) -> Move:
     old += (_NOBODY,) * (len(owners) - len(old))
     moved = orphaned = added = dropped = 0
     held = list(before.loads)
-    if old != owners:
-        for resource, (was, now) in enumerate(zip(old, owners, strict=False)):
-            if was == now:
-                continue
-            if now == _NOBODY:
-                dropped += 1
-                held[before.owners[resource]] -= 1
-            elif was == _NOBODY:
-                added += 1
-            else:
-                moved += 1
-                orphaned += was == _GONE
+    for resource in compress(range(len(owners)), map(ne, old, owners)):
+        if owners[resource] == _NOBODY:
+            dropped += 1
+            held[before.owners[resource]] -= 1
+        elif old[resource] == _NOBODY:
+            added += 1
+        else:
+            moved += 1
+            orphaned += old[resource] == _GONE
     resource_count = sum(after.loads)
     survivors = [(held[at], now) for at, now in enumerate(places[:-1]) if now != _GONE]
     had = [count for count, _ in survivors]

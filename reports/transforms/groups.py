@@ -177,8 +177,6 @@ def _wanted(events: "DataFrame", kinds: Collection[str]) -> "DataFrame":
     is_clients = F.coalesce(F.col("source"), F.lit("")).isin(*clients)
     wanted = {event.value for event in COORDINATOR_EVENTS}
     wanted |= {*_MEMBERS, *_FAILED, *_MARKS, *_RECORDS, *_WORK}
-    if not set(_FAILED).isdisjoint(kinds):
-        wanted |= set(_SIGNS_OF_LIFE)
     assignment: Column = F.lit(None).cast("binary")
     if _STEP in kinds:
         wanted |= {event.value for event in STEP_EVENTS}
@@ -186,6 +184,11 @@ def _wanted(events: "DataFrame", kinds: Collection[str]) -> "DataFrame":
         assignment = F.when(is_answer, F.col("assignment"))
     of_clients = [event.value for event in CLIENT_EVENTS]
     is_wanted = F.col(C.EVENT).isin(*sorted(wanted))
-    return events.where(is_wanted | is_clients & F.col(C.EVENT).isin(*of_clients)).withColumn(
-        "assignment", assignment
-    )
+    is_wanted |= is_clients & F.col(C.EVENT).isin(*of_clients)
+    found = events.where(is_wanted)
+    signs = set(_SIGNS_OF_LIFE) - wanted
+    if signs and not set(_FAILED).isdisjoint(kinds):
+        failing = events.where(F.col(C.EVENT).isin(*_FAILED)).select(*C.GROUP_KEY).distinct()
+        alive = events.where(F.col(C.EVENT).isin(*sorted(signs)) & ~is_wanted)
+        found = found.unionByName(alive.join(failing, list(C.GROUP_KEY), "left_semi"))
+    return found.withColumn("assignment", assignment)

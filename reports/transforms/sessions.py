@@ -6,18 +6,11 @@ from pyspark.sql import Column, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.workers.rebalance_tables import END_KINDS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-END_KINDS: Final = {
-    "LEAVE_REQ": "LEFT",
-    "MEMBER_LEFT": "LEFT",
-    "MEMBER_FAILED": "FAILED",
-    "MEMBER_KICKED": "KICKED",
-    "MEMBER_FENCED": "FENCED",
-    "PENDING_EXPIRED": "FAILED",
-}
 FLAP_SESSIONS: Final = 2
 """Number of session timeouts below which a session is a flap."""
 
@@ -58,8 +51,8 @@ def member_sessions(events: "DataFrame") -> "DataFrame":
 
 def _end_kind(event: Column) -> Column:
     chosen = F.lit(None).cast("string")
-    for name, kind in END_KINDS.items():
-        chosen = F.when(event == name, kind).otherwise(chosen)
+    for ends, kind in END_KINDS.items():
+        chosen = F.when(event == ends.value, kind).otherwise(chosen)
     return chosen
 
 

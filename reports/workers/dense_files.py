@@ -4,16 +4,15 @@ Spark would take the owners of each generation through its own rows, one Python 
 at a time; as bytes a group passes a shuffle as it is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from coordinator_sim.trace.schema import GenerationRow, generation_schema
+from coordinator_sim.trace.schema import generation_schema
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 
 PIECE_SCHEMA: Final = pa.schema(
@@ -28,25 +27,22 @@ _PIECES: Final = 200
 """Pieces of one batch: a group of a year has some megabytes."""
 
 
-def dense_pieces(
-    files: Iterable[pa.RecordBatch], counts: Mapping[str, int | None]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the pieces (`PIECE_SCHEMA`) of files of the table `generations`.
+def pieces_of_files(files: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the pieces (`PIECE_SCHEMA`) of Parquet files of the table `generations`.
 
     Args:
-        files: `path`, which ends in `.parquet` or `.jsonl`, and `content`.
-        counts: Rows that a trace has, by its id; None where that is not known. A run that was
-            killed may have left further lines in its only file.
+        files: Each file's bytes as `content`.
     """
     for batch in files:
-        for path, content in zip(batch.column("path"), batch.column("content"), strict=True):
-            rows = list(_pieces(_table(path.as_py(), content.as_buffer(), counts)))
-            for first in range(0, len(rows), _PIECES):
-                columns = zip(*rows[first : first + _PIECES], strict=True)
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array(c, f.type) for c, f in zip(columns, PIECE_SCHEMA, strict=True)],
-                    schema=PIECE_SCHEMA,
-                )
+        for content in batch.column("content"):
+            source = pa.BufferReader(content.as_buffer())
+            yield from _batches(pq.read_table(source, schema=generation_schema()))
+
+
+def pieces_of_rows(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the pieces (`PIECE_SCHEMA`) of rows of the table `generations`, as of JSON Lines."""
+    for batch in rows:
+        yield from _batches(pa.Table.from_batches([batch]).cast(generation_schema()))
 
 
 def rows_in(piece: pa.Buffer) -> pa.RecordBatch:
@@ -56,17 +52,14 @@ def rows_in(piece: pa.Buffer) -> pa.RecordBatch:
     return batch
 
 
-def _table(path: str, content: pa.Buffer, counts: Mapping[str, int | None]) -> pa.Table:
-    if path.endswith(".parquet"):
-        return pq.read_table(pa.BufferReader(content), schema=generation_schema())
-    rows: list[GenerationRow] = []
-    for line in content.to_pybytes().splitlines():
-        if rows and len(rows) == counts.get(rows[0].trace_id):
-            break
-        rows.append(msgspec.json.decode(line, type=GenerationRow))
-    return pa.Table.from_pylist(
-        [msgspec.structs.asdict(row) for row in rows], schema=generation_schema()
-    )
+def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    rows = list(_pieces(table))
+    for first in range(0, len(rows), _PIECES):
+        columns = zip(*rows[first : first + _PIECES], strict=True)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(each, field.type) for each, field in zip(columns, PIECE_SCHEMA, strict=True)],
+            schema=PIECE_SCHEMA,
+        )
 
 
 def _pieces(table: pa.Table) -> Iterator[tuple[object, ...]]:

@@ -1,7 +1,7 @@
 """Events, assignments and members of groups, read from Arrow batches that come group by group.
 
-A batch mixes three kinds of records: events, assignments of generations in dense form, and lists of
-resources that these refer to. Members come along as they were first seen.
+A batch mixes four kinds of records: events, assignments of generations in dense form, lists of
+resources that these refer to, and members as they were first seen.
 """
 
 from collections.abc import Iterable, Iterator
@@ -92,6 +92,8 @@ def records_of(batches: Iterable[pa.RecordBatch]) -> Iterator[GroupRecords]:
     present: int | None = None
     held: dict[tuple[str, ...], GroupRecords] = {}
     for batch in batches:
+        if not batch.num_rows:
+            continue
         hashes, borders = batch.column(C.GROUP_HASH), _borders(batch)
         for first, last in zip(borders, [*borders[1:], batch.num_rows], strict=True):
             own = hashes[first].as_py()

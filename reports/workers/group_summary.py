@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from coordinator_sim.messages.embedded.contents import is_cooperative
-from coordinator_sim.replay.charges import empty_times
+from coordinator_sim.replay.charges import EXACT_SOURCES, empty_times
 from coordinator_sim.runs.holdings import covered
 from coordinator_sim.trace.epoch_groups import SHARE_PROTOCOL
 from coordinator_sim.trace.epoch_records import SHARE
@@ -33,8 +33,6 @@ MOVE_COUNTS: Final = (
 INTERRUPTIONS: Final = ("interrupted", "restarted_in_place")
 TIMES: Final = ("unowned_s", "joining_s", "syncing_s", "waiting_s")
 MISSING: Final = "missing_assignments"
-_EXACT_SOURCES: Final = frozenset({Source.SIM, Source.WIRE, Source.REQUEST_LOG})
-"""Sources that tell each member's own times, and the assignments of every generation they show."""
 RECORD_SOURCES: Final = frozenset(
     {
         Source.OFFSETS_TOPIC,
@@ -140,7 +138,7 @@ def _missing(group: Group, generations: Sequence[Row]) -> str | None:
 
     Beside a broker's log, the log of one client has only the generations that this client led.
     """
-    if not group.dense or group.facts.source in _EXACT_SOURCES:
+    if not group.dense or group.facts.source in EXACT_SOURCES:
         return None
     given = {(row.incarnation, row.generation): len(row.member_ids) for row in group.dense}
     stored = [row for row in generations if row["stored"]]
@@ -243,7 +241,7 @@ def _qualities(group: Group, *, is_known: bool, is_exact: bool) -> Row:
     one. Times of ownership need each member's own times to be so.
     """
     source = group.facts.source
-    of_times = EXACT if source in _EXACT_SOURCES else ESTIMATE
+    of_times = EXACT if source in EXACT_SOURCES else ESTIMATE
     return {
         "timing_quality": ESTIMATE if source in RECORD_SOURCES or not is_exact else EXACT,
         "assignment_quality": EXACT if is_known else UNAVAILABLE,

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 from msgspec.structs import asdict
 
@@ -11,8 +10,8 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.runs.ownership import dense_rows
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
-from coordinator_sim.trace.schema import GenerationRow, plain, rows_of
-from coordinator_sim_reports.workers.dense_files import dense_pieces
+from coordinator_sim.trace.schema import GenerationRow, generation_schema, plain, rows_of
+from coordinator_sim_reports.workers.dense_files import pieces_of_rows
 from coordinator_sim_reports.workers.group import Group, RunFacts
 from coordinator_sim_reports.workers.group_records import GroupRecords
 from coordinator_sim_reports.workers.group_tables import GROUP_TABLES, tables_of
@@ -156,10 +155,9 @@ def on_spark(
 
 
 def cut(dense: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Assignments in pieces, as they are cut out of a file of lines."""
-    lines = b"".join(msgspec.json.encode(row) + b"\n" for row in dense)
-    file = pa.RecordBatch.from_pylist([{"path": "part.jsonl", "content": lines}])
-    return [row for batch in dense_pieces([file], {}) for row in batch.to_pylist()]
+    """Assignments in pieces, as they are cut out of rows."""
+    batch = pa.RecordBatch.from_pylist(list(dense), generation_schema())
+    return [row for each in pieces_of_rows([batch]) for row in each.to_pylist()]
 
 
 def as_row(row: Any) -> dict[str, Any]:  # noqa: ANN401 - any row of the schema

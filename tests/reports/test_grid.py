@@ -79,6 +79,7 @@ def test_a_grid_is_every_combination(tmp_path: Path) -> None:
         ('scenarios = []\nmemberships = ["both"]', "'both': must be one of dynamic, static"),
         ("scenarios = []\n[assignor]\nmine = {}", "wants `from`, `process` or `java`"),
         ('scenarios = []\n[assignor]\nmine = { from = "x.py:f" }', "x.py: no such file"),
+        ('scenarios = ["s3a://b/x.json"]', "by paths from its own folder on"),
         ("scenarios = []\nseeds = 2000000", "more than 1,000,000 runs"),
     ],
 )

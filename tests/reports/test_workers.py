@@ -11,9 +11,12 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_sim.trace.schema import event_schema
+from coordinator_sim.trace.events import Source
+from coordinator_sim.trace.schema import GenerationRow, event_schema
 from coordinator_sim_reports.columns import GROUP_HASH, GROUP_KEY
 from coordinator_sim_reports.workers.group_records import DENSE, LISTED, SEEN, records_of
+from coordinator_sim_reports.workers.group_tables import GROUP_TABLES, GROUPS, tables_of
+from tests.reports.groups import generation, group
 
 _IMPORT = """
 import sys
@@ -28,6 +31,37 @@ def test_a_worker_imports_neither_spark_nor_pandas() -> None:
         [sys.executable, "-c", _IMPORT], check=True, capture_output=True, text=True
     )
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    "assigned", [(), (generation(1, "ab", (0, 1)), generation(2, "ab", (1, 0)))]
+)
+def test_a_group_without_a_rebalance_has_its_other_rows(
+    assigned: tuple[GenerationRow, ...],
+) -> None:
+    """The log of one client alone makes such a group, and one that only commits offsets is one."""
+    alone = group(("OFFSET_COMMIT", 1, {}), dense=assigned, source=Source.CONSUMER_LOG)
+    found = tables_of(alone, (*GROUP_TABLES, GROUPS))
+    assert found["rebalances"] == found["rebalance_costs"] == []
+    assert [row["moved"] for row in found["moves"]] == [2] * bool(assigned)
+
+
+def test_costs_are_known_where_the_summary_knows_all_assignments() -> None:
+    """A log that begins in the middle lacks the target of an epoch: no cost is exact."""
+    lines = [
+        line
+        for epoch in (1, 2, 3)
+        for line in (
+            ("EPOCH_BUMPED", epoch - 0.5, {"generation": epoch, "seq": epoch}),
+            ("TARGET_COMPUTED", epoch, {"generation": epoch, "members": 2}),
+        )
+    ]
+    dense = [generation(number, "ab", (0, 1)) for number in (1, 2, 3)]
+    for known in (dense, dense[1:]):
+        of = group(*lines, dense=known, source=Source.OFFSETS_TOPIC)
+        (summary,) = tables_of(of, (*GROUP_TABLES, GROUPS))[GROUPS]
+        assert of.costs.is_assigned is (known is dense)
+        assert (summary["missing_assignments"] is None) is (known is dense)
 
 
 @pytest.mark.property
@@ -51,8 +85,8 @@ def test_groups_are_whole_whatever_their_hashes_and_batches(
         table = table.append_column(name, pa.nulls(len(rows), empty))
     found = list(records_of(table.to_batches(size)))
     expected: dict[str, list[int]] = {}
-    for place, (number, group) in enumerate(rows):
-        expected.setdefault(f"{group}{number}", []).append(place)
+    for place, (number, name) in enumerate(rows):
+        expected.setdefault(f"{name}{number}", []).append(place)
     assert {each.key[GROUP_KEY[0]]: each.ordinals for each in found} == expected
     assert all([line.seq for line in each.lines] == each.ordinals for each in found)
     assert len(found) == len(expected)

@@ -286,7 +286,7 @@ class Rehearsal:
             for agent, process in agents:
                 await quieted(agent)
                 await process.stop()
-        return self._failed
+        return list(dict.fromkeys(self._failed))
 
     # -- the parts -----------------------------------------------------------------------------
 
