@@ -190,6 +190,7 @@ def nothing_found(events: "list[TraceEvent]", run: "RunDirectory", window: "Wind
     """Why there is no finding: a rebalance whose length is not known may have cost much."""
     from coordinator_sim.replay.client_view import client_views
     from coordinator_sim.replay.logs import charges_of
+    from coordinator_sim.trace.history import coordinator_events
 
     charges = [each for each in charges_of(events, run.info) if window.holds(each.seen_us)]
     untimed = sum(each.rebalancing_us is None for each in charges)
@@ -200,7 +201,8 @@ def nothing_found(events: "list[TraceEvent]", run: "RunDirectory", window: "Wind
             f"{counted(len(charges), 'rebalance')} is not known: the trace lacks the beginning or "
             "the end, as records of the offsets topic do. A broker's server.log has both."
         )
-    if not charges and client_views(events, run.info.source, window):
+    is_alone = not charges and not coordinator_events(events, run.info.source)
+    if is_alone and client_views(events, run.info.source, window):
         return (
             f"Nothing to find{where} in the logs of clients alone. What their groups lost in "
             "rebalances is in the log of their coordinator: ingest it, too."

@@ -12,12 +12,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from coordinator_sim.clients.client_kind import kind_of_id
+from coordinator_sim.clients.client_kind import ClientKind, kind_of_lines
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.replay.costs import is_poll_timeout, place_of
 from coordinator_sim.replay.findings import (
     DEPARTURES,
     JOINS,
+    POLL_TIMEOUTS,
     REFUSALS,
     Finding,
     change_of,
@@ -25,6 +26,7 @@ from coordinator_sim.replay.findings import (
     seconds,
 )
 from coordinator_sim.trace.client_reasons import (
+    INSTANCE,
     OUT_OF_GROUP,
     is_settled,
     is_shared,
@@ -50,6 +52,9 @@ _MOST_REFS: Final = 5
 NO_GROUP: Final = "(not named)"
 """Stands for the group of clients that tell of leaving one and name none, such as librdkafka's."""
 _GOING: Final = frozenset({Event.LEAVE_REQ, Event.LOST, Event.HEARTBEAT})
+_Speaker = tuple[str, str, str]
+"""Client, file, and instance where its lines tell one."""
+_NO_CLIENT: Final = "a client"
 _UNTOLD: Final = "left; its log has no reason"
 _ASKS: Final = {
     Event.JOIN_RESP: "JoinGroup",
@@ -72,6 +77,9 @@ class ClientView(Struct, frozen=True, kw_only=True):
         late: Lines that say that it left because it did not poll in time.
         busy: The longest run of heartbeats that told of a rebalance, without a join meanwhile.
         lines: Where its first lines are.
+        client_kind: What it is, by its lines.
+        is_static: Whether it stayed a member without polls: a static one sends no LeaveGroup.
+        spans_ms: Kind of finding -> the first and the last of the lines that it counts.
     """
 
     group_id: str
@@ -87,6 +95,9 @@ class ClientView(Struct, frozen=True, kw_only=True):
     late: tuple[str, ...]
     busy: tuple[str, ...]
     lines: tuple[str, ...]
+    client_kind: ClientKind
+    is_static: bool
+    spans_ms: dict[str, tuple[int, int]]
 
     @property
     def every_ms(self) -> int | None:
@@ -106,15 +117,15 @@ def client_views(
         window: The time whose lines of clients count.
     """
     others: set[str] = set()
-    clients: defaultdict[tuple[str, str], dict[str, list[TraceEvent]]] = defaultdict(dict)
+    clients: defaultdict[_Speaker, dict[str, list[TraceEvent]]] = defaultdict(dict)
     for line in events:
         if line.attrs.get("sign") in {SETTINGS, DESCRIBED}:
             continue
         if (line.source or source) not in CLIENT_SOURCES:
             others.add(line.group_id or "")
         elif window.holds(line.ts_us) and (line.group_id or line.event in _GOING):
-            client = line.client_id or line.member_id or "a client"
-            own = clients[client, line.source_ref or ""]
+            client = line.client_id or line.member_id or _NO_CLIENT
+            own = clients[client, line.source_ref or "", line.attrs.get(INSTANCE, "")]
             own.setdefault(line.group_id or NO_GROUP, []).append(line)
     return [
         _view(group_id, client, lines)
@@ -124,16 +135,25 @@ def client_views(
 
 
 def _by_group(
-    clients: dict[tuple[str, str], dict[str, list[TraceEvent]]],
+    clients: dict[_Speaker, dict[str, list[TraceEvent]]],
 ) -> Iterator[tuple[str, str, list[TraceEvent]]]:
-    """Yield each group's lines of a client; lines without a group are of the only one it names."""
-    for (client, _), own in clients.items():
-        named = [group_id for group_id in own if group_id != NO_GROUP]
-        if len(named) == 1 and NO_GROUP in own:
-            lines = sorted(own[named[0]] + own[NO_GROUP], key=lambda line: line.seq or 0)
-            yield named[0], client, lines
-        else:
-            yield from ((group_id, client, lines) for group_id, lines in own.items())
+    """Yield each group's lines of a client; lines without one are of the only one that it names."""
+    for (client, *_), own in clients.items():
+        unnamed = own.pop(NO_GROUP, [])
+        only = next(iter(own)) if len(own) == 1 and client != _NO_CLIENT else None
+        below = {line.seq or 0: line for lines in own.values() for line in lines}
+        for line in unnamed:
+            own.setdefault(only or _next_group(line, below), []).append(line)
+        for group_id, lines in own.items():
+            yield group_id, client, sorted(lines, key=lambda line: line.seq or 0)
+
+
+def _next_group(line: TraceEvent, named: dict[int, TraceEvent]) -> str:
+    """Return the group of a departure that the line right below tells again."""
+    after = named.get((line.seq or 0) + 1, line)
+    is_same = line.event is after.event is Event.LEAVE_REQ
+    is_soon = after.ts_us - line.ts_us <= _GOES_ON_US
+    return (is_same and is_soon and after.group_id) or NO_GROUP
 
 
 def _is_plan(line: TraceEvent) -> bool:
@@ -151,23 +171,32 @@ def _view(group_id: str, client: str, lines: Sequence[TraceEvent]) -> ClientView
     )
     kinds = [(line, kind_of(line)) for line in lines]
     reasons = Counter(filter(None, map(words_of, lines)))
-    left = [words_of(line) for line in lines if line.event is Event.LEAVE_REQ]
-    if left and not any(left):
-        reasons[_UNTOLD] = len(left)
+    left = [line for line in lines if line.event is Event.LEAVE_REQ]
+    if left and not any(map(words_of, left)):
+        told_again = sum(one.ts_us - last.ts_us <= _GOES_ON_US for last, one in pairwise(left))
+        reasons[_UNTOLD] = len(left) - told_again
+    joins = list(_joins(lines))
+    out, late, busy = list(_thrown_out(kinds)), _late(kinds), _longest_busy(lines)
+    own = {"client-thrown-out": out, "client-poll-timeout": late, "client-busy-in-rebalance": busy}
+    times = {kind: [line.ts_us // 1000 for line in told] for kind, told in own.items()}
+    times["client-joins-again"] = joins
     return ClientView(
         group_id=group_id,
         client=client,
         is_shared=is_shared(line for line in lines if is_settled(line)),
         first_ms=lines[0].ts_us // 1000,
         last_ms=lines[-1].ts_us // 1000,
-        joins_ms=tuple(_joins(lines)),
+        joins_ms=tuple(joins),
         generations=(reached[0], reached[-1]) if reached else None,
         refused=dict(refused.most_common()),
         reasons=dict(reasons.most_common()),
-        thrown_out=tuple(_thrown_out(kinds)),
-        late=_late(kinds),
-        busy=_longest_busy(lines),
+        thrown_out=tuple(map(place_of, out)),
+        late=tuple(map(place_of, late)),
+        busy=tuple(map(place_of, busy)),
         lines=tuple(place_of(line) for line in lines[:_MOST_REFS]),
+        client_kind=kind_of_lines(lines),
+        is_static=not left and any(line.group_instance_id for line in late),
+        spans_ms={kind: (told[0], told[-1]) for kind, told in times.items() if told},
     )
 
 
@@ -185,43 +214,49 @@ def _joins(lines: Iterable[TraceEvent]) -> Iterator[int]:
             yield line.ts_us // 1000
 
 
-def _thrown_out(kinds: Iterable[tuple[TraceEvent, str | None]]) -> Iterator[str]:
-    """Yield the first line of each time in which a client was no member any more."""
-    is_out = False
+def _thrown_out(kinds: Iterable[tuple[TraceEvent, str | None]]) -> Iterator[TraceEvent]:
+    """Yield the first line of each time in which a client that had not left was no member."""
+    is_out = has_left = False
     lost_us: int | None = None
     for line, kind in kinds:
-        is_told = kind in OUT_OF_GROUP or line.event is Event.LOST
+        if is_settled(line):
+            lost_us, has_left = None, False
+        has_left = has_left or line.event is Event.LEAVE_REQ or kind == "poll-timeout"
+        is_lost = line.event is Event.LOST
+        if is_lost and (is_poll_timeout(line.client_reason) or (has_left and not kind)):
+            continue
+        is_told = kind in OUT_OF_GROUP or is_lost
         # What a member loses again it had got again, in lines that its library does not log.
         is_again = lost_us is not None and line.ts_us - lost_us > _GOES_ON_US
-        if is_told and (not is_out or (is_again and line.event is Event.LOST)):
-            yield place_of(line)
-        lost_us = line.ts_us if line.event is Event.LOST else lost_us
+        if is_told and (not is_out or (is_again and is_lost)):
+            yield line
+        lost_us = line.ts_us if is_lost else lost_us
         is_out = (is_out or is_told) and not is_settled(line)
 
 
-def _late(kinds: Iterable[tuple[TraceEvent, str | None]]) -> tuple[str, ...]:
+def _late(kinds: Iterable[tuple[TraceEvent, str | None]]) -> list[TraceEvent]:
     """Return the lines of poll timeouts; a client that warns of one and then leaves had one."""
-    warned: list[str] = []
-    left: list[str] = []
+    warned: list[TraceEvent] = []
+    left: list[TraceEvent] = []
     for line, kind in kinds:
         if kind == "poll-timeout":
-            warned.append(place_of(line))
+            warned.append(line)
         elif line.event is Event.LEAVE_REQ and is_poll_timeout(line.client_reason):
-            left.append(place_of(line))
-    return tuple(left if len(left) > len(warned) else warned)
+            left.append(line)
+    return left if len(left) > len(warned) else warned
 
 
-def _longest_busy(lines: Iterable[TraceEvent]) -> tuple[str, ...]:
-    longest: list[str] = []
-    run: list[str] = []
+def _longest_busy(lines: Iterable[TraceEvent]) -> list[TraceEvent]:
+    longest: list[TraceEvent] = []
+    run: list[TraceEvent] = []
     for line in lines:
         is_told = line.error_code is ErrorCode.REBALANCE_IN_PROGRESS
         if line.event is Event.HEARTBEAT and is_told:
-            run.append(place_of(line))
+            run.append(line)
             longest = max(longest, run, key=len)
         elif line.event is Event.JOIN_REQ or is_settled(line):
             run = []
-    return tuple(longest)
+    return longest
 
 
 def client_findings(views: Iterable[ClientView]) -> list[Finding]:
@@ -251,15 +286,20 @@ def _findings(view: ClientView) -> list[Finding]:
             )
         )
     if view.late:
+        late = often(len(view.late))
         found.append(
             _finding(
                 view,
                 "client-poll-timeout",
-                (len(view.late), DEPARTURES),
-                f"{view.client} left its group {often(len(view.late))} because it did not poll in "
-                "time: each time it goes, and when it comes back, its group rebalances.",
+                (len(view.late), POLL_TIMEOUTS if view.is_static else DEPARTURES),
+                f"{view.client} did not poll in time {late}: a static member stays, but sends no "
+                "heartbeat until it polls again; if that outlasts session.timeout.ms, its group "
+                "rebalances."
+                if view.is_static
+                else f"{view.client} left its group {late} because it did not poll in time: each "
+                "time it goes, and when it comes back, its group rebalances.",
                 change_of(
-                    kind_of_id(view.client),
+                    view.client_kind,
                     "poll-timeouts",
                     "Raise max.poll.interval.ms above the longest time between two polls, or "
                     "lower max.poll.records.",
@@ -275,9 +315,8 @@ def _findings(view: ClientView) -> list[Finding]:
                 (len(view.thrown_out), REFUSALS),
                 f"{view.client} was thrown out of its group {often(len(view.thrown_out))}: the "
                 "coordinator no longer knew it, or it lost its coordinator.",
-                "Where its log says that the poll timeout has expired, raise max.poll.interval.ms "
-                "or lower max.poll.records. Otherwise it was silent for session.timeout.ms: look "
-                "for pauses of the process (garbage collection, CPU limits) and of the network.",
+                "Where it was silent for session.timeout.ms, look for pauses of the process "
+                "(garbage collection, CPU limits) and of the network.",
                 view.thrown_out,
             )
         )
@@ -304,6 +343,7 @@ def _finding(
     change: str,
     refs: Sequence[str],
 ) -> Finding:
+    first_ms, last_ms = view.spans_ms[kind]
     return Finding(
         group_id=view.group_id,
         kind=kind,
@@ -313,7 +353,7 @@ def _finding(
         what=what,
         change=change,
         confidence=0.8,
-        first_us=view.first_ms * 1000,
-        last_us=view.last_ms * 1000,
+        first_us=first_ms * 1000,
+        last_us=last_ms * 1000,
         source_refs=tuple(refs[:_MOST_REFS]),
     )

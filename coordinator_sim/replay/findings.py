@@ -38,8 +38,12 @@ RECORD_SECONDS: Final = "record-seconds locked"
 JOINS: Final = "joins"
 REFUSALS: Final = "refusals"
 DEPARTURES: Final = "departures"
+POLL_TIMEOUTS: Final = "poll timeouts"
 COUNTS: Final = frozenset(
-    {COMMITS_REFUSED, RECORDS_AGAIN, DELIVERIES_AGAIN, JOINS, REFUSALS, DEPARTURES}
+    {
+        *(COMMITS_REFUSED, RECORDS_AGAIN, DELIVERIES_AGAIN, JOINS, REFUSALS),
+        *(DEPARTURES, POLL_TIMEOUTS),
+    }
 )
 """Units of costs that are whole numbers."""
 COMPUTED: Final = "computed"

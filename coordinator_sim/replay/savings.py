@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.kafka.profiles import ALIASES, DEFAULT_PROFILE, PROFILES, profile_named
 from coordinator_sim.replay.charges import Charge, charges_in, trace_of
-from coordinator_sim.replay.client_view import client_findings, client_views
+from coordinator_sim.replay.client_view import NO_GROUP, client_findings, client_views
 from coordinator_sim.replay.cost_sums import CostSum
 from coordinator_sim.replay.costs import RebalanceCost
 from coordinator_sim.replay.findings import (
@@ -101,11 +101,14 @@ def findings_in(
     for each in charges_in(trace_of(events, source, end_us)):
         by_group.setdefault(each.group_id, []).append(each.cost)
     found: list[Finding] = []
-    for group_id, lines in group_lines(coordinator_events(events, source)).items():
+    told = group_lines(coordinator_events(events, source))
+    for group_id, lines in told.items():
         costs = by_group.get(group_id, [])
         found += findings_of(group_id, costs, window)
         found += work_findings(group_id, lines, costs, window)
-    found += client_findings(client_views(events, source, window))
+    # A departure without a group may be one that the coordinator tells of.
+    views = client_views(events, source, window)
+    found += client_findings(each for each in views if not told or each.group_id != NO_GROUP)
     return worst_first(with_process_findings(found, events, by_group, window))
 
 

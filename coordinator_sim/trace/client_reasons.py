@@ -20,6 +20,8 @@ from coordinator_sim.trace.printed_settings import printed_settings, with_printe
 
 CAUSE: Final = "first_cause"
 """Attribute: the first reason in words, beginning with the client id where a line tells one."""
+INSTANCE: Final = "instance"
+"""Attribute: what tells instances of librdkafka in one log apart, with their container."""
 CAUSE_KIND: Final = "first_cause_kind"
 CAUSE_AT: Final = "first_cause_at"
 """Attribute: file and line of the first reason."""

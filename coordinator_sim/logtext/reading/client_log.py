@@ -9,8 +9,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.resources import ConnectorTaskId, TopicPartition
@@ -35,6 +35,7 @@ from coordinator_sim.messages.embedded.contents import (
     ConnectError,
     ConsumerAssignment,
 )
+from coordinator_sim.trace.client_reasons import INSTANCE
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 
 _PREFIX: Final = re.compile(
@@ -48,6 +49,8 @@ _STREAM: Final = re.compile(
 """A stream thread or a client of Kafka Streams; its application.id, where client.id is not set."""
 _INSTANCE: Final = re.compile(r"([^|\[\]\"\s]{1,250})#(?:consumer|producer)-\d{1,9}(?=[|\]\"\s])")
 """The name of an instance of librdkafka: its client id, its type and a number."""
+_CONTAINER: Final = re.compile(r"[A-Za-z][\w.-]*(?=\s*\| )|\[[^\]\s]+/[^\]\s]+\](?= )")
+"""What Docker Compose or kubectl writes before a line; containers have instances of one name."""
 _JAVA_LOGGERS: Final = (
     *("AbstractCoordinator", "ConsumerCoordinator", "WorkerCoordinator", "DistributedHerder"),
     "ConsumerRebalanceListenerInvoker",
@@ -185,7 +188,13 @@ class ClientLog:
         columns = base_columns(line, source, self._source_ref, keep_raw=self._keep_raw)
         columns["protocol_type"] = "connect" if speaker.is_worker else "consumer"
         columns |= speaker.columns
-        return self._events(match, line, columns, self._client(speaker, match, columns))
+        if speaker.rows is not RDKAFKA or not speaker.name:
+            return self._events(match, line, columns, self._client(speaker, match, columns))
+        container = _CONTAINER.match(line.raw)
+        name = f"{container[0]} {speaker.name}" if container else speaker.name
+        client = self._client(replace(speaker, name=name), match, columns)
+        events = self._events(match, line, columns, client)
+        return [replace(event, attrs=event.attrs | {INSTANCE: name}) for event in events]
 
     def _client(self, speaker: Speaker, match: Match, columns: dict[str, object]) -> Client:
         """Return what the client logged before; a line without a group is of its last line's."""
@@ -285,9 +294,7 @@ def _assigned(event: TraceEvent, partitions: list[tuple[str, str]]) -> TraceEven
         assignment = encode_assignment(ConsumerAssignment(partitions=held))
     except _UNSENDABLE:
         assignment = None
-    return msgspec.structs.replace(
-        event, event=Event.ASSIGNED, error_code=None, assignment=assignment
-    )
+    return replace(event, event=Event.ASSIGNED, error_code=None, assignment=assignment)
 
 
 _WITH_ASSIGNMENTS: Final = {"r-target": _target, "k-joined": _joined}

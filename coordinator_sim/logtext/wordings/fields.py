@@ -261,6 +261,7 @@ _OF_CLIENTS: Final = {
     "error_text": Field(pattern=_REST, attr="error_text"),
     "error_words": Field(pattern=r"(?P<error_text>.*?)"),
     "inner_reason": Field(pattern=r"(?P<client_reason>.*?)"),
+    "poll_expired": Field(pattern=r"(?P<client_reason>poll expired)"),
     "heard_reason": Field(pattern=r"(?P<client_reason>group is already rebalancing)"),
     # What librdkafka prints of a response that has none.
     "any_generation": Field(pattern=r"(?:-1|(?P<generation>\d+))"),

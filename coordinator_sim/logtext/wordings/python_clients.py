@@ -76,7 +76,7 @@ _OWNERSHIP: Final = (
     row("p-lost", Event.LOST, "-").says(
         "Group {group_word} lost membership; forcibly revoking {partitions}"
     ),
-    row("p-poll-timeout", Event.LEAVE_REQ, "-").says("Heartbeat {inner_reason}, leaving group"),
+    row("p-poll-timeout", Event.LEAVE_REQ, "-").says("Heartbeat {poll_expired}, leaving group"),
     row("p-poll-timeout-3", Event.LEAVE_REQ, "-").says(
         "Consumer {inner_reason}. This means the time between"
     ),

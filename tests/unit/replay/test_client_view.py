@@ -12,6 +12,7 @@ from coordinator_sim.cli.findings import findings
 from coordinator_sim.cli.ingest import ingest
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.client_view import NO_GROUP, client_findings, client_views
+from coordinator_sim.replay.findings import Finding
 from coordinator_sim.trace.events import Source, TraceEvent
 from coordinator_sim.trace.window import Window
 
@@ -141,17 +142,121 @@ def test_a_departure_that_two_lines_tell_is_one_of_the_group_that_one_of_them_na
 )
 def test_a_warning_and_the_departure_after_it_are_one(client: str, setting: str) -> None:
     """What to change is named as clients of that kind name it."""
-    said = "consumer poll timeout has expired. This means the time between two calls to poll()"
     lines = [
         line.replace("clientId=a", f"clientId={client}")
         for line in lines_of(
-            (0, said), (0, f"Member m sending LeaveGroup request to coordinator b due to {said}")
+            (0, LATE), (0, f"Member m sending LeaveGroup request to coordinator b due to {LATE}")
         )
     ]
     events = parse_broker_log(lines, source_ref="app.log", tz=UTC)
     (found,) = client_findings(client_views(events, Source.BROKER_LOG))
     assert (found.kind, found.cost_s) == ("client-poll-timeout", 1.0)
     assert found.change.startswith(setting)
+
+
+LOST = (
+    "Giving away all assigned partitions as lost since generation/memberID has been reset,"
+    "indicating that consumer is in old state or no longer part of the group"
+)
+LATE = "consumer poll timeout has expired. This means the time between two calls to poll()"
+
+
+def found_in(lines: list[str]) -> list[Finding]:
+    """The findings of one log of clients."""
+    events = parse_broker_log(lines, source_ref="app.log", tz=UTC)
+    return client_findings(client_views(events, Source.BROKER_LOG))
+
+
+def test_each_eviction_counts_once_and_its_times_are_the_findings() -> None:
+    """Four evictions, each told by two lines and ended by a join, five minutes apart."""
+    unknown = "Attempt to heartbeat failed since member id is not valid."
+    lines = [
+        line
+        for at in range(0, 2400, 600)
+        for line in lines_of((at, JOINED.format(at)), (at + 300, unknown), (at + 301, LOST))
+    ]
+    (found,) = found_in(lines)
+    assert (found.kind, found.cost_s) == ("client-thrown-out", 4.0)
+    assert ((found.last_us or 0) - (found.first_us or 0)) // 1_000_000 == 1800
+    (view,) = client_views(parse_broker_log(lines, source_ref="a", tz=UTC), Source.BROKER_LOG)
+    assert ((found.first_us or 0) // 1000 - view.first_ms) // 1000 == 300
+
+
+def test_a_client_that_left_was_not_thrown_out() -> None:
+    """What it loses is what it gave up: in Java's words, and in librdkafka's."""
+    java = lines_of((0, JOINED.format(3)), (300, LATE), (360, LOST), (361, JOINED.format(5)))
+    lost = 'Group "g": current assignment of 1 partition(s) lost: max.poll.interval.ms exceeded'
+    native = [RDKAFKA.format(1715000000, *said) for said in (("MAXPOLL", TOO_LATE), ("LOST", lost))]
+    for lines in (java, native):
+        assert [each.kind for each in found_in(lines)] == ["client-poll-timeout"]
+
+
+@pytest.mark.parametrize(
+    ("joining", "late", "group"),
+    [
+        ("", "", "payments"),
+        ("", "#2", NO_GROUP),
+        ("tills-1  | ", "bills-1  | ", NO_GROUP),
+        ("[pod/tills-1/app] ", "[pod/bills-1/app] ", NO_GROUP),
+    ],
+)
+def test_a_departure_is_of_the_group_of_its_own_instance(
+    joining: str, late: str, group: str
+) -> None:
+    """Processes and containers number their instances alike."""
+    join = 'Joining group "payments" with 1 subscribed topic(s) and member id "rdkafka-1"'
+    left = RDKAFKA.format(1715000000, "MAXPOLL", TOO_LATE)
+    left = left.replace("consumer-1", "consumer-2") if late == "#2" else late + left
+    (found,) = found_in([left, joining + RDKAFKA.format(1715000100, "JOIN", join)])
+    assert (found.group_id, found.cost_s) == (group, 1.0)
+
+
+def test_a_static_member_that_does_not_poll_stays() -> None:
+    """It sends no LeaveGroup; only its heartbeats stop."""
+    named = "[Consumer instanceId=i-1, clientId"
+    lines = [line.replace("[Consumer clientId", named) for line in lines_of((0, LATE))]
+    (found,) = found_in(lines)
+    assert (found.cost_s, found.cost_unit) == (1.0, "poll timeouts")
+    assert "left" not in found.what
+    assert "no heartbeat until it polls again" in found.what
+
+
+def test_a_worker_gets_the_advice_of_workers() -> None:
+    """Also one that has a client id of the user's own."""
+    (line,) = lines_of((0, LATE.replace("consumer", "worker")))
+    (found,) = found_in([line.replace("[Consumer", "[Worker")])
+    assert "rebalance.timeout.ms" in found.change
+    assert "max.poll" not in found.change
+
+
+def test_a_departure_that_the_coordinator_may_tell_of_is_no_second_one(tmp_path: Path) -> None:
+    """Nobody is told to ingest the coordinator's log when it is there."""
+    (tmp_path / "server.log").write_text(
+        "[2024-05-06 12:55:03,000] INFO [GroupCoordinator 0]: Stabilized group pay generation 6 "
+        "(__consumer_offsets-3) with 2 members (kafka.coordinator.group.GroupCoordinator)\n",
+        encoding="utf-8",
+    )
+    left = RDKAFKA.format(1715000000, "MAXPOLL", TOO_LATE)
+    (tmp_path / "app.log").write_text(left + "\n", encoding="utf-8")
+    trace = str(tmp_path / "trace")
+    logs = [str(tmp_path / name) for name in ("server.log", "app.log")]
+    for arguments in (["ingest", *logs, "--out", trace], ["findings", trace]):
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+    assert "client-poll-timeout" not in result.output
+    assert "ingest it" not in result.output
+
+
+def test_a_departure_of_a_python_client_and_its_end_are_one() -> None:
+    """Two of them, ten minutes apart; words of others about a group are none."""
+    log = "2024-05-06 12:{},250 - kafka.coordinator - INFO - {}"
+    said = ("Leaving consumer group (tills).", "LeaveGroup request succeeded")
+    lines = [log.format(at, text) for at in ("00:01", "10:01") for text in said]
+    events = list(parse_broker_log(lines, source_ref="app.log", tz=UTC))
+    (view,) = client_views(events, Source.BROKER_LOG)
+    assert view.reasons == {"left; its log has no reason": 2}
+    other = ["2024-05-06 12:00:00,000 - INFO - Heartbeat of pump 7 stopped, leaving group standby"]
+    assert list(parse_broker_log(other, source_ref="app.log", tz=UTC)) == []
 
 
 def test_members_in_the_leaders_plan_are_no_clients_of_the_log() -> None:
