@@ -15,6 +15,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+from math import ceil
 from typing import Final
 
 import uvicorn
@@ -166,7 +167,7 @@ class RestServer:
             log_config=None,
             access_log=False,
             lifespan="off",
-            timeout_keep_alive=int(PATIENCE_S),
+            timeout_keep_alive=ceil(PATIENCE_S),
         )
         config.load()
         config.ssl = tls

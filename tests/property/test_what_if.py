@@ -178,10 +178,9 @@ def driven(
     return events, repr(driver.course)
 
 
-SKIPPING = [
-    *parse_grid(["session.timeout.ms=7000,30000"]),
-    *parse_grid(["session.timeout.ms=7000", "max.poll.interval.ms=300"]),
-]
+SESSIONS = (UNKNOWN, *parse_grid(["session.timeout.ms=7000,30000"]))
+RESTLESS = parse_grid(["session.timeout.ms=7000", "max.poll.interval.ms=300"])
+"""Members that react come and go three times a second: for as long as an hour at the most."""
 
 
 def check_skipping(events: list[TraceEvent], profile: Profile) -> None:
@@ -192,7 +191,9 @@ def check_skipping(events: list[TraceEvent], profile: Profile) -> None:
             if episode.generation is None or not episode.rebalances:
                 continue
             plan = plan_episode(episode)
-            for each in (UNKNOWN, *SKIPPING):
+            began_ms = episode.rebalances[0].first_line.ts_us // 1_000
+            is_short = episode.last_ms - began_ms < 3_600_000
+            for each in (*SESSIONS, *(RESTLESS if is_short else ())):
                 for until_ms in (None, episode.last_ms + 100_000):
                     apart = [
                         driven(plan, profile, each, until_ms, always=always)
