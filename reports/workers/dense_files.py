@@ -5,6 +5,7 @@ at a time; as bytes a group passes a shuffle as it is.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -53,9 +54,9 @@ def rows_in(piece: pa.Buffer) -> pa.RecordBatch:
 
 
 def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    rows = list(_pieces(table))
-    for first in range(0, len(rows), _PIECES):
-        columns = zip(*rows[first : first + _PIECES], strict=True)
+    rows = _pieces(table)
+    while some := list(islice(rows, _PIECES)):
+        columns = zip(*some, strict=True)
         yield pa.RecordBatch.from_arrays(
             [pa.array(each, field.type) for each, field in zip(columns, PIECE_SCHEMA, strict=True)],
             schema=PIECE_SCHEMA,
