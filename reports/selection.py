@@ -8,7 +8,7 @@ longer than reading. Of each read no more is kept than the page shows.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from coordinator_sim.errors import DataError
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 
 Row = dict[str, Any]
@@ -47,7 +48,13 @@ class WrittenTable:
 
     def parts(self) -> Iterator[pa.Table]:
         """Yield its rows, some at a time; at least one part, which may have none."""
-        for path in sorted(each for each in self._folder.iterdir() if each.suffix == ".parquet"):
+        paths = sorted(each for each in self._folder.iterdir() if each.suffix == ".parquet")
+        if not paths:
+            raise DataError(
+                f"{self._folder} holds no Parquet file: Spark wrote the table to another file "
+                "system; name --out by its URI"
+            )
+        for path in paths:
             with path.open("rb") as file, pq.ParquetFile(file) as table:
                 yield table.schema_arrow.empty_table()
                 for batch in table.iter_batches():
@@ -83,12 +90,15 @@ def first_rows(parts: Iterable[pa.Table], limit: int, *order: str) -> pa.Table:
 
     Nulls are last.
     """
-    kept: pa.Table | None = None
-    for part in parts:
-        kept = _sorted(part if kept is None else pa.concat_tables([kept, part]), order)
-        kept = kept.slice(0, limit)
-    if kept is None:
-        raise AssertionError("a table has a file")
+    return _reduced(parts, lambda rows: _sorted(rows, order).slice(0, limit))
+
+
+def _reduced(parts: Iterable[pa.Table], choose: Callable[[pa.Table], pa.Table]) -> pa.Table:
+    """Return what is chosen of all parts, of which there is one at least."""
+    remaining = iter(parts)
+    kept = choose(next(remaining))
+    for part in remaining:
+        kept = choose(pa.concat_tables([kept, part]))
     return kept
 
 
@@ -124,7 +134,7 @@ def _costliest(parts: Iterable[pa.Table], limit: int) -> list[Row]:
             yield part
 
     keys = (C.TRACE_ID, "first_us", C.CLUSTER_ID, C.GROUP_ID)
-    first = first_rows(counted(), limit, *_COSTLIEST, "first_us", *keys)
+    first = first_rows(counted(), limit, *_COSTLIEST, *keys)
     return [row | {"of_rows": count} for row in _sorted(first, keys).to_pylist()]
 
 
@@ -170,18 +180,17 @@ def most_of_each(parts: Iterable[pa.Table], limit: int, *order: str) -> pa.Table
     """
     counts: Counter[str] = Counter()
 
-    def cut() -> Iterator[pa.Table]:
-        kept: pa.Table | None = None
+    def counted() -> Iterator[pa.Table]:
         for part in parts:
             for each in pc.value_counts(_keys(part)).to_pylist():
                 counts[each["values"]] += each["counts"]
-            both = part if kept is None else pa.concat_tables([kept, part])
-            kept = _sorted(both, (*C.GROUP_KEY, *order))
-            kept = kept.filter(pa.array(_ranks(_keys(kept)) < limit))
-        if kept is not None:
-            yield kept
+            yield part
 
-    kept = pa.concat_tables(cut())
+    def cut(rows: pa.Table) -> pa.Table:
+        ordered = _sorted(rows, (*C.GROUP_KEY, *order))
+        return ordered.filter(pa.array(_ranks(_keys(ordered)) < limit))
+
+    kept = _reduced(counted(), cut)
     of_rows = [counts[key] for key in _keys(kept).to_pylist()]
     return kept.append_column("of_rows", pa.array(of_rows, pa.int64()))
 
