@@ -21,7 +21,8 @@ from coordinator_sim.trace.events import Source
 from coordinator_sim.trace.schema import event_schema, generation_schema, resource_schema
 from coordinator_sim_reports.session import spark_session
 from coordinator_sim_reports.sources import ddl_of
-from coordinator_sim_reports.transforms.groups import GroupPass, Records
+from coordinator_sim_reports.spark_engine import SparkEngine
+from coordinator_sim_reports.transforms.groups import Records, group_pass
 from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, pieces_of_files
 from coordinator_sim_reports.workers.group import RunFacts
 
@@ -222,7 +223,7 @@ def main() -> None:
             facts = {"bench": RUN}
             with Usage() as whole:
                 row = (
-                    GroupPass(told, facts, ("moves",))
+                    group_pass(SparkEngine(spark, Path(scratch), str), told, facts, ("moves",))
                     .table("moves")
                     .selectExpr("sum(moved)", "sum(kept)", "sum(excess_moves)", "avg(stickiness)")
                     .first()

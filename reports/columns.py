@@ -1,6 +1,9 @@
 """Names of the columns that transforms share; a column of only one transform is named there."""
 
+from collections.abc import Iterable
 from typing import Final
+
+import pyarrow as pa
 
 TRACE_ID: Final = "trace_id"
 CLUSTER_ID: Final = "cluster_id"
@@ -40,3 +43,22 @@ LIFE_KEY: Final = (*GROUP_KEY, INCARNATION)
 """One incarnation of a group."""
 GENERATION_KEY: Final = (*LIFE_KEY, GENERATION)
 """One generation."""
+
+_KINDS: Final = {
+    "text": pa.string(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "real": pa.float64(),
+    "flag": pa.bool_(),
+    "texts": pa.list_(pa.string()),
+}
+
+
+def schema_with(columns: Iterable[str]) -> pa.Schema:
+    """Return a schema of columns that are declared by kind, as `text path kind` and `long lines`.
+
+    Args:
+        columns: A kind (`text`, `int`, `long`, `real`, `flag`, `texts`) and names, in order.
+    """
+    declared = (each.split(" ") for each in columns)
+    return pa.schema([(name, _KINDS[kind]) for kind, *names in declared for name in names])

@@ -16,17 +16,20 @@ from coordinator_sim.runs.run_directory import RunDirectory
 from coordinator_sim.trace.schema import RunManifest
 from coordinator_sim.trace.window import ALWAYS, Window
 from coordinator_sim_reports import session
+from coordinator_sim_reports.engine import Engine
 from coordinator_sim_reports.failures import LOST_WORKERS, has_lost_workers
 from coordinator_sim_reports.hadoop_files import check_folder, is_uri, location
 from coordinator_sim_reports.page_options import PageOptions
 from coordinator_sim_reports.run_labels import format_date
-from coordinator_sim_reports.sources import events_of, open_traces, read_traces
+from coordinator_sim_reports.sources import events_of, open_traces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PAGE_NAME: Final = "report.html"
 TABLES_DIR: Final = "tables"
+LOCAL_EVENTS: Final = 2_000_000
+"""Number of events below which a report is done before a JVM would be up."""
 _UNREADABLE: Final = re.compile(
     r"FAILED_READ_FILE.*?(?:file:/*(?=/)|\b(?=[a-z][a-z0-9+-]+:/))(\S+?)\.?\s", re.DOTALL
 )
@@ -62,7 +65,7 @@ def build_report(
     traces: Sequence[Path | str],
     out: Path | str,
     *,
-    master: str = session.DEFAULT_MASTER,
+    master: str | None = None,
     page: PageOptions = PageOptions(),  # noqa: B008 - frozen
     window_of: Callable[[RunManifest], Window] | None = None,
     progress: Callable[[str], None] | None = None,
@@ -72,7 +75,8 @@ def build_report(
     Args:
         traces: Run directories, or directories that hold some; paths, or URIs as text.
         out: A path or URI, directory for `report.html` and `tables/`; created with its parents.
-        master: Spark master URL.
+        master: Spark master URL; None to compute small traces in this process, others by Spark
+            on this machine. The tables are the same.
         page: Heading of the page, largest parts of long tables in it and in the summary, and
             whether the runs are set beside each other.
         window_of: Gives the time of a trace that the report is of; None for all of it.
@@ -81,28 +85,26 @@ def build_report(
     Raises:
         ConfigError: no trace is given, one is given twice, or `out` is a file.
         DataError: a path is not a trace, or a file of it is damaged.
-        MissingDependencyError: the `spark` extra or a Java runtime is missing.
+        MissingDependencyError: the `report` extra is missing; where Spark computes, the `spark`
+            extra or a Java runtime.
     """
-    session.check_extra()
+    session.check_extra("report")
     from coordinator_sim_reports.page_rows import page_rows
     from coordinator_sim_reports.render import render_page
-    from coordinator_sim_reports.tables import TableStore, derive_tables
+    from coordinator_sim_reports.tables import derive_tables
     from coordinator_sim_reports.transforms.windows import Windows
 
     tell = progress or _silent
-    with _damage_named(), _opened(traces, out, master) as (spark, runs, folder):
-        tables_path = folder / TABLES_DIR
-        store = TableStore(spark, tables_path.absolute(), lambda name: tell(f"computed {name}"))
+    with _opened(traces, out, master, tell) as (engine, runs, folder):
         shown = {} if window_of is None else {run: window_of(run.info) for run in runs}
         windows = None
         if any(window != ALWAYS for window in shown.values()):
-            windows = Windows(spark, {run.info.trace_id: each for run, each in shown.items()})
+            windows = Windows({run.info.trace_id: each for run, each in shown.items()})
             page = replace(page, shown=_times_of(shown))
-        tables = derive_tables(read_traces(spark, runs), store, windows)
+        tables = derive_tables(engine, windows)
         order = {run.info.trace_id: number for number, run in enumerate(runs)}
-        of_runs = [row.asDict() for row in tables["runs"].collect()]
-        of_runs.sort(key=lambda row: order[row["trace_id"]])
-        rows = page_rows(tables_path, of_runs, page)
+        of_runs = sorted(engine.rows(tables["runs"]), key=lambda row: order[row["trace_id"]])
+        rows = page_rows(folder / TABLES_DIR, of_runs, page)
         tell("computing savings")
         windows_of = {run.info.trace_id: shown.get(run, ALWAYS) for run in runs}
         weighed = _weighed(rows.findings, runs, windows_of, page.limits.weighed_events)
@@ -111,7 +113,7 @@ def build_report(
         file.write_text(render_page(rows), encoding="utf-8")
     return ReportSummary(
         page=str(file),
-        tables=str(tables_path),
+        tables=str(folder / TABLES_DIR),
         runs=len(runs),
         rebalances=rows.totals["rebalances"],
         comparison=[dict(row) for row in rows.comparison],
@@ -123,31 +125,54 @@ def build_report(
 
 @contextmanager
 def _opened(
-    traces: Sequence[Path | str], out: Path | str, master: str
-) -> Iterator[tuple["SparkSession", list[RunDirectory], Path]]:
-    """Yield a session that fits the traces, the traces, and where the report goes.
+    traces: Sequence[Path | str],
+    out: Path | str,
+    master: str | None,
+    tell: Callable[[str], None],
+) -> Iterator[tuple[Engine, list[RunDirectory], Path]]:
+    """Yield what computes the report, the traces, and where the report goes.
 
-    URIs are opened by the session, so one that is there before their size is known.
+    URIs are opened by a session of Spark, so one that is there before their size is known.
     """
+
+    def done(name: str) -> None:
+        tell(f"computed {name}")
+
+    def on_spark(spark: "SparkSession", runs: list[RunDirectory], folder: Path) -> Engine:
+        from coordinator_sim_reports.spark_engine import SparkEngine
+
+        return SparkEngine(spark, (folder / TABLES_DIR).absolute(), done, runs)
+
     if any(is_uri(str(each)) for each in (*traces, out)):
-        with session.spark_session(master) as spark:
+        tell("starting Spark")
+        with _damage_named(), session.spark_session(master or session.DEFAULT_MASTER) as spark:
             folder = location(str(out), spark)
             check_folder(folder, "report")
             runs = open_traces([location(str(each), spark) for each in traces])
             session.fit_to(spark, events_of(runs))
-            yield spark, runs, folder
+            yield on_spark(spark, runs, folder), runs, folder
         return
-    runs = open_traces([Path(each) for each in traces])
-    check_folder(Path(out), "report")
+    runs, folder = open_traces([Path(each) for each in traces]), Path(out)
+    check_folder(folder, "report")
     events = events_of(runs)
-    with session.spark_session(
-        master,
-        shuffle_partitions=session.partitions_for(events),
-        adaptive=events >= session.BRIEF_EVENTS,
-        small=events < session.SMALL_EVENTS,
-        brief=events < session.BRIEF_EVENTS,
-    ) as spark:
-        yield spark, runs, Path(out)
+    if master is None and events < LOCAL_EVENTS:
+        from coordinator_sim_reports.local_engine import LocalEngine
+
+        with LocalEngine(folder / TABLES_DIR, done, runs) as engine:
+            yield engine, runs, folder
+        return
+    tell("starting Spark")
+    with (
+        _damage_named(),
+        session.spark_session(
+            master or session.DEFAULT_MASTER,
+            shuffle_partitions=session.partitions_for(events),
+            adaptive=events >= session.BRIEF_EVENTS,
+            small=events < session.SMALL_EVENTS,
+            brief=events < session.BRIEF_EVENTS,
+        ) as spark,
+    ):
+        yield on_spark(spark, runs, folder), runs, folder
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from coordinator_sim.errors import MissingDependencyError, remedy
 from coordinator_sim_reports.java import find_java, make_java_home
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEFAULT_MASTER: Final = "local[2]"
-_REQUIRED: Final = ("pyspark", "pandas", "jinja2")
+_PACKAGES: Final = {
+    "report": ("duckdb", "jinja2"),
+    "spark": ("pyspark", "duckdb", "pandas", "jinja2"),
+}
+"""Of each extra of reports."""
 # An exception ends the job for us: Spark's own report of it would be a second one.
 _LOG4J: Final = """\
 rootLogger.level = error
@@ -101,15 +105,15 @@ _ARENAS: Final = "2"
 """Most pools of the C library's memory in a JVM: with one for each thread they held 100 MB more."""
 
 
-def check_extra() -> None:
-    """Check that the packages of the `spark` extra are installed.
+def check_extra(extra: Literal["report", "spark"] = "spark") -> None:
+    """Check that the packages of an extra are installed.
 
     Raises:
         MissingDependencyError: one is missing; the message says what to install.
     """
-    for package in _REQUIRED:
+    for package in _PACKAGES[extra]:
         if importlib.util.find_spec(package) is None:
-            raise MissingDependencyError(f"reports need {package}: {remedy('spark')}")
+            raise MissingDependencyError(f"reports need {package}: {remedy(extra)}")
 
 
 @contextmanager

@@ -1,7 +1,6 @@
-"""Reads run directories into data frames. No metric is computed here."""
+"""Reads run directories into data frames of Spark. No metric is computed here."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import Enum
 from functools import reduce
 from operator import or_
@@ -24,6 +23,8 @@ from coordinator_sim.trace.schema import (
     generation_schema,
     resource_schema,
 )
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.engine import TraceFrames
 from coordinator_sim_reports.local_frames import listed
 from coordinator_sim_reports.workers.dense_files import (
     PIECE_SCHEMA,
@@ -37,47 +38,26 @@ if TYPE_CHECKING:
 
 _LISTED_RUNS: Final = 4
 """Most runs whose clusters stand in the plan itself: a join is a job of its own in each table."""
-RUN_COLUMNS = (
-    "trace_id string, cluster_id string, source string, scenario string, assignor string, "
-    "profile string, version string, seed bigint, events bigint, undecodable_assignments bigint, "
-    "first_ts_us bigint, last_ts_us bigint, digest string, path string"
+RUN_SCHEMA: Final = C.schema_with(
+    (
+        "text trace_id cluster_id source scenario assignor profile version",
+        "long seed events undecodable_assignments first_ts_us last_ts_us",
+        "text digest path",
+    )
 )
-
-
-_FILE_COLUMNS: Final = (
-    "trace_id string, cluster_id string, path string, kind string, lines bigint, parsed bigint, "
-    "known bigint, unparsed bigint, events bigint, repeated bigint, offsets bigint, "
-    "missing_offsets bigint, skipped_bytes bigint, copy_of string, problem string"
+FILE_SCHEMA: Final = C.schema_with(
+    (
+        "text trace_id cluster_id path kind",
+        "long lines parsed known unparsed events repeated offsets missing_offsets skipped_bytes",
+        "text copy_of problem",
+    )
 )
-_SKEW_COLUMNS: Final = (
-    "trace_id string, cluster_id string, first_source string, second_source string, "
-    "median_us bigint, widest_us bigint, facts bigint"
+SKEW_SCHEMA: Final = C.schema_with(
+    (
+        "text trace_id cluster_id first_source second_source",
+        "long median_us widest_us facts",
+    )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TraceFrames:
-    """The tables of one or many traces.
-
-    Args:
-        runs: One row per trace with the content of its `run.json`.
-        events: One row per event (offset events: per partition); columns of the trace schema.
-        generations: One dense row per generation with assignments.
-        dense_pieces: The same in one piece of bytes for each group (`PIECE_SCHEMA`).
-        resources: One row per resource list.
-        files: One row per file that an import read, with what of it was understood.
-        skews: One row per pair of an import's sources, with how far their clocks are apart.
-        facts: Facts of the runs by trace id, for the workers.
-    """
-
-    runs: "DataFrame"
-    events: "DataFrame"
-    generations: "DataFrame"
-    dense_pieces: "DataFrame"
-    resources: "DataFrame"
-    files: "DataFrame"
-    skews: "DataFrame"
-    facts: Mapping[str, RunFacts]
 
 
 def open_traces(paths: Sequence[Path]) -> list[RunDirectory]:
@@ -121,7 +101,7 @@ def read_traces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> TraceFra
         DataError: a Parquet file is no such table; names the file.
     """
     rows = _table(spark, runs, EVENTS_DIR, event_schema())
-    known = _runs(spark, runs)
+    known = listed(spark, run_rows(runs), ddl_of(RUN_SCHEMA))
     generations = _table(spark, runs, GENERATIONS_DIR, generation_schema())
     return TraceFrames(
         runs=known,
@@ -129,10 +109,15 @@ def read_traces(spark: "SparkSession", runs: Sequence[RunDirectory]) -> TraceFra
         generations=generations,
         dense_pieces=_dense_pieces(spark, runs, generations),
         resources=_table(spark, runs, RESOURCES_DIR, resource_schema()),
-        files=_files(spark, runs),
-        skews=_skews(spark, runs),
-        facts={run.info.trace_id: _facts(run.info) for run in runs},
+        files=listed(spark, file_rows(runs), ddl_of(FILE_SCHEMA)),
+        skews=listed(spark, skew_rows(runs), ddl_of(SKEW_SCHEMA)),
+        facts=facts_of(runs),
     )
+
+
+def facts_of(runs: Sequence[RunDirectory]) -> dict[str, RunFacts]:
+    """Return facts of runs by trace id, for the workers."""
+    return {run.info.trace_id: _facts(run.info) for run in runs}
 
 
 def _facts(info: RunManifest) -> RunFacts:
@@ -170,8 +155,9 @@ def _with_clusters(
     return rows.withColumn("cluster_id", cluster).where("cluster_id IS NOT NULL")
 
 
-def _runs(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
-    rows = [
+def run_rows(runs: Sequence[RunDirectory]) -> list[tuple[object, ...]]:
+    """Return a row of `RUN_SCHEMA` for each trace."""
+    return [
         (
             run.info.trace_id,
             run.info.cluster_id,
@@ -190,20 +176,20 @@ def _runs(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
         )
         for run in runs
     ]
-    return listed(spark, rows, RUN_COLUMNS)
 
 
-def _files(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
-    rows = [
+def file_rows(runs: Sequence[RunDirectory]) -> list[tuple[object, ...]]:
+    """Return a row of `FILE_SCHEMA` for each file that an import read."""
+    return [
         (run.info.trace_id, run.info.cluster_id, *msgspec.structs.astuple(file))
         for run in runs
         for file in run.info.files
     ]
-    return listed(spark, rows, _FILE_COLUMNS)
 
 
-def _skews(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
-    rows = [
+def skew_rows(runs: Sequence[RunDirectory]) -> list[tuple[object, ...]]:
+    """Return a row of `SKEW_SCHEMA` for each pair of an import's sources."""
+    return [
         (
             *(run.info.trace_id, run.info.cluster_id, skew.first.value, skew.second.value),
             *(skew.median_us, skew.widest_us, skew.facts),
@@ -211,7 +197,6 @@ def _skews(spark: "SparkSession", runs: Sequence[RunDirectory]) -> "DataFrame":
         for run in runs
         for skew in run.info.skews
     ]
-    return listed(spark, rows, _SKEW_COLUMNS)
 
 
 def _table(

@@ -28,7 +28,7 @@ from coordinator_sim_reports.local_frames import listed
 from coordinator_sim_reports.log_ingest import run_tasks
 from coordinator_sim_reports.objective import Answer, answers_of
 from coordinator_sim_reports.session import DEFAULT_MASTER, check_extra, fit_to, spark_session
-from coordinator_sim_reports.sources import TraceFrames, events_of, open_traces, read_traces
+from coordinator_sim_reports.sources import events_of, open_traces
 from coordinator_sim_reports.tradeoffs import OBJECTIVES, Candidate, candidate_rows, candidates
 from coordinator_sim_reports.trials import (
     LAG_NAME,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
-    from coordinator_sim_reports.tables import TableStore
+    from coordinator_sim_reports.spark_engine import SparkEngine
 
 
 class RunFiles(Struct, frozen=True):
@@ -251,25 +251,24 @@ def _compared(
     objective_lag_ms: int | None,
 ) -> tuple[list[Candidate], dict[str, list[Any]]]:
     """Compute every table of a sweep; return the candidates, and the summary's rows by field."""
-    from coordinator_sim_reports.tables import TableStore
+    from coordinator_sim_reports.spark_engine import SparkEngine
 
     tell(f"reading {len(finished)} run{'' if len(finished) == 1 else 's'}")
     runs = open_traces([location(each.path, spark) for each in finished])
     fit_to(spark, events_of(runs))
-    frames = read_traces(spark, runs)
-    store = TableStore(spark, tables.absolute(), lambda name: tell(f"computed {name}"))
+    store = SparkEngine(spark, tables.absolute(), lambda name: tell(f"computed {name}"), runs)
     lags = _lag_rows(spark, grid, finished) if objective_lag_ms else None
-    costs, choices, by_scenario = _compare(_trial_rows(spark, grid), frames, store, lags)
+    costs, choices, by_scenario = _compare(_trial_rows(spark, grid), store, lags)
     order = {trial.trace_id: number for number, trial in enumerate(grid)}
-    ordered = sorted(_rows(costs), key=lambda row: order[row["trace_id"]])
+    ordered = sorted(store.rows(costs), key=lambda row: order[row["trace_id"]])
     found, answers = candidates(ordered), list[Answer]()
     rows = candidate_rows(found)
     store.keep("candidates", spark.createDataFrame(rows, _CANDIDATE_COLUMNS))
     if objective_lag_ms:
         answers = answers_of(ordered, objective_lag_ms)
     return found, {
-        "choices": sorted(_rows(choices), key=_reading_order),
-        "by_scenario": sorted(_rows(by_scenario), key=_reading_order),
+        "choices": sorted(store.rows(choices), key=_reading_order),
+        "by_scenario": sorted(store.rows(by_scenario), key=_reading_order),
         "candidates": rows,
         "objective": answers,
     }
@@ -489,8 +488,7 @@ def _lag_rows(
 
 def _compare(
     trial_rows: "DataFrame",
-    frames: TraceFrames,
-    store: "TableStore",
+    store: "SparkEngine",
     lags: "DataFrame | None",
 ) -> tuple["DataFrame", "DataFrame", "DataFrame"]:
     """Return the costs by run, by choice, and by scenario and choice; every table is kept.
@@ -504,13 +502,14 @@ def _compare(
         run_costs,
         scenario_costs,
     )
-    from coordinator_sim_reports.transforms.groups import GroupPass, Records, group_events
+    from coordinator_sim_reports.transforms.groups import Records, group_events, group_pass
 
+    frames = store.read()
     store.keep("runs", frames.runs)
-    kinds = kinds_of(frames.events)
-    events = group_events(frames.events, kinds)
+    kinds = kinds_of(store, frames.events)
+    events = group_events(store, frames.events, kinds)
     told = Records(events, kinds, frames.dense_pieces, frames.resources)
-    made = GroupPass(told, frames.facts, OF_RUNS)
+    made = group_pass(store, told, frames.facts, OF_RUNS)
     tables = {name: store.keep(name, made.table(name)) for name in OF_RUNS}
     if lags is not None:
         tables["lag_costs"] = store.keep("lag_costs", lags)
@@ -520,10 +519,6 @@ def _compare(
         store.keep("choice_costs", choice_costs(costs)),
         store.keep("scenario_costs", scenario_costs(costs)),
     )
-
-
-def _rows(table: "DataFrame") -> list[dict[str, Any]]:
-    return [row.asDict(recursive=True) for row in table.collect()]
 
 
 def _reading_order(row: dict[str, Any]) -> tuple[int, str, int, int, str]:

@@ -36,6 +36,12 @@ SeedsOption = Annotated[
     int, typer.Option(min=1, help="Worlds drawn for each choice, with consecutive seeds.")
 ]
 
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Spark master URL; without it traces of up to two million events need no Spark."
+    ),
+]
 DownOption = Annotated[
     str,
     typer.Option(help="Time without a process at each restart; 8s by default.", metavar="LENGTH"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from coordinator_sim.cli.arguments import (
+    MasterOption,
     ProcessingOption,
     ProcessingTimeOption,
     SeedsOption,
@@ -29,7 +30,7 @@ def demo(
     seeds: SeedsOption = 5,
     processing: ProcessingOption = "",
     processing_ms: ProcessingTimeOption = "",
-    master: Annotated[str, typer.Option(help="Spark master.")] = "local[2]",
+    master: MasterOption = None,
 ) -> None:
     """Simulate rolling deploys of consumers and Connect workers; compare how assignors churn.
 
@@ -40,11 +41,9 @@ def demo(
     """
     from coordinator_sim.cli.console import PrintableConsole
     from coordinator_sim.cli.report import compute, print_churn, print_ending
-    from coordinator_sim_reports.java import find_java
     from coordinator_sim_reports.session import check_extra
 
-    check_extra()
-    find_java()
+    check_extra("report")
     variety = parse_variety(processing, processing_ms)
     traces = [
         trace
@@ -54,7 +53,7 @@ def demo(
             name, assignor, variety, seeds=range(seed, seed + seeds), out=out / "traces"
         )
     ]
-    typer.echo("\nSpark computes the report; that takes about a minute ...\n")
+    typer.echo("\nComputing the report ...\n")
     summary = compute(
         traces, out / "report", master=master, title="Rolling deploys under every assignor"
     )

@@ -15,22 +15,25 @@ _Result_co = TypeVar("_Result_co", covariant=True)
 
 
 class _SparkJob(Protocol[_Result_co]):
-    """A Spark job that reports its current step to an optional callback."""
+    """A job that reports its current step to an optional callback."""
 
     def __call__(self, *, progress: Callable[[str], None] | None = None) -> _Result_co: ...
 
 
-def spark_status(job: _SparkJob[_Result_co], *, is_silent: bool) -> _Result_co:
+def spark_status(
+    job: _SparkJob[_Result_co], *, is_silent: bool, begins: str = "starting Spark"
+) -> _Result_co:
     """Do a job of Spark's, and show its present step on stderr meanwhile.
 
     Args:
         job: The work.
         is_silent: Show nothing, as where the output is for machines.
+        begins: Its first step.
     """
     errors = PrintableConsole(stderr=True)
     if is_silent or not errors.is_terminal:
         return job()
-    with errors.status("starting Spark") as status:
+    with errors.status(begins) as status:
         return job(progress=status.update)
 
 

@@ -1,4 +1,4 @@
-"""`report`: rebalances, causes and assignor churn of traces, computed by Spark."""
+"""`report`: rebalances, causes and assignor churn of traces, here or by Spark."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coordinator_sim.cli.arguments import MasterOption
 from coordinator_sim.cli.printing import print_json
 from coordinator_sim.cli.progress import spark_status
 from coordinator_sim.cli.window import (
@@ -36,7 +37,7 @@ def report(
     out: Annotated[
         str, typer.Option(help="Directory for report.html and tables/.", metavar="DIR")
     ] = "out/report",
-    master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[2]",
+    master: MasterOption = None,
     compare: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,7 +80,7 @@ def compute(
     paths: Sequence[Path | str],
     out: Path | str,
     *,
-    master: str,
+    master: str | None,
     title: str,
     is_compared: bool = False,
     is_silent: bool = False,
@@ -88,14 +89,14 @@ def compute(
     """Build the report; on a terminal, and unless silent, say which table is being computed."""
     from coordinator_sim_reports.session import check_extra
 
-    check_extra()
+    check_extra("report")
     from coordinator_sim_reports.jobs import build_report
     from coordinator_sim_reports.page_options import PageOptions
 
     page = PageOptions(title=title, is_compared=is_compared, words=tuple(window_options.words))
     window_of = partial(window_in, options=window_options)
     building = partial(build_report, paths, out, master=master, page=page, window_of=window_of)
-    return spark_status(building, is_silent=is_silent)
+    return spark_status(building, is_silent=is_silent, begins="reading traces")
 
 
 def print_tables(summary: "ReportSummary", console: "PrintableConsole") -> None:

@@ -205,7 +205,7 @@ class ParquetTable:
 
     def _flush(self) -> None:
         target = self._directory / f"part-{self._part:05d}.parquet"
-        _write_table(target, _table_of_rows(self._schema, self._rows))
+        _write_table(target, table_of_rows(self._schema, self._rows))
         self._part += 1
         self._rows = []
         self._cells = 0
@@ -337,7 +337,8 @@ def _file_order(table: "pa.Table") -> Int64s:
     return np.lexsort((*keys, ranks[groups.indices.to_numpy()]))
 
 
-def _table_of_rows(schema: "pa.Schema", rows: list[Any]) -> "pa.Table":
+def table_of_rows(schema: "pa.Schema", rows: list[Any]) -> "pa.Table":
+    """Return rows, as structs with the columns of a schema, as a table."""
     import pyarrow as pa
 
     columns = [

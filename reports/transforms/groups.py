@@ -1,17 +1,13 @@
 """One pass over the groups of traces, which makes every table that is made group by group.
 
-Spark brings together what is told of each group, in order; `coordinator_sim_reports.workers` makes
-the rows of all tables from it at once, by the functions that the command line uses.
+An engine brings together what is told of each group, in order; `coordinator_sim_reports.workers`
+makes the rows of all tables from it at once, by the functions that the command line uses.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
-
-from pyspark import StorageLevel
-from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from typing import Final
 
 from coordinator_sim.runs.step_holdings import STEP_EVENTS
 from coordinator_sim.trace.client_reasons import CLIENT_EVENTS
@@ -22,8 +18,9 @@ from coordinator_sim.trace.history import (
     ENDS_COORDINATOR,
     home_partition,
 )
+from coordinator_sim.trace.schema import event_schema
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from coordinator_sim_reports.sources import ddl_of
+from coordinator_sim_reports.engine import Engine, Frame, Pass
 from coordinator_sim_reports.workers.group import RunFacts
 from coordinator_sim_reports.workers.group_records import (
     DENSE,
@@ -31,10 +28,7 @@ from coordinator_sim_reports.workers.group_records import (
     RECORD_COLUMNS,
     SEEN,
 )
-from coordinator_sim_reports.workers.group_tables import group_batches, pass_schema, schema_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from coordinator_sim_reports.workers.group_tables import group_batches, schema_of
 
 PROCESSED: Final = "RECORDS_PROCESSED"
 """Kind of the events that tell of records."""
@@ -52,9 +46,12 @@ _FAILED: Final = ("MEMBER_FAILED", "MEMBER_KICKED")
 _MARKS: Final = ("SYNC_RESP", "MEMBER_LEFT", "LOST", "LIFECYCLE", "ASSIGNED", "MEMBER_ADDED")
 _SIGNS_OF_LIFE: Final = ("HEARTBEAT", "OFFSET_COMMIT", "SYNC_REQ")
 """Of use only where a member fails, and most of a trace."""
+_KEY: Final = ", ".join(C.GROUP_KEY)
+_KINDS: Final = (DENSE, LISTED, SEEN)
+"""Columns of records that are no events."""
 
 
-def group_events(events: "DataFrame", kinds: Collection[str] | None = None) -> "DataFrame":
+def group_events(engine: Engine, events: Frame, kinds: Collection[str] | None = None) -> Frame:
     """Return every event of a group, those of its coordinator's partition included.
 
     Input: events; `kinds`, those among them, or None where that is not known: without any
@@ -63,32 +60,38 @@ def group_events(events: "DataFrame", kinds: Collection[str] | None = None) -> "
     is repeated for each group of that partition that the same file has told of before, for one
     trace may hold logs of unrelated brokers. Other events of no group are dropped.
     """
+    names = [*event_schema().names, C.CLUSTER_ID]
+    columns = ", ".join(f"e.{name}" for name in names)
+    own = f"SELECT {columns} FROM {{events}} e WHERE e.group_id IS NOT NULL"
     if kinds is not None and not repeats_events(kinds):
-        return events.where(F.col(C.GROUP_ID).isNotNull())
-    told = events.withColumn("file", F.coalesce(F.col("source_ref"), F.lit("")))
-    named = told.where(F.col(C.GROUP_ID).isNotNull())
-    home = F.udf(home_partition, "int", useArrow=False)
-    homes = (
-        named.groupBy(*C.GROUP_KEY, "file")
-        .agg(
-            F.min_by(
-                "offsets_partition",
-                F.when(F.col("offsets_partition").isNotNull(), F.col(C.ORDINAL)),
-            ).alias("told"),
-            F.min(C.ORDINAL).alias("since"),
+        return engine.sql(own, events=events)
+    engine.register("home_partition", home_partition)
+    repeated = ", ".join(f"h.{n}" if n == C.GROUP_ID else f"e.{n}" for n in names)
+    return engine.sql(
+        f"""
+        WITH homes AS (
+            SELECT {_KEY}, file, home_partition(group_id, named) AS partition, since
+            FROM (
+                SELECT {_KEY}, coalesce(source_ref, '') AS file, min(ordinal) AS since,
+                    min_by(
+                        offsets_partition,
+                        CASE WHEN offsets_partition IS NOT NULL THEN ordinal END
+                    ) AS named
+                FROM {{events}} WHERE group_id IS NOT NULL
+                GROUP BY {_KEY}, coalesce(source_ref, '')
+            )
         )
-        .withColumn("offsets_partition", home(C.GROUP_ID, "told"))
-        .drop("told")
+        {own}
+        UNION ALL
+        SELECT {repeated}
+        FROM {{events}} e JOIN homes h
+            ON e.trace_id = h.trace_id AND e.cluster_id = h.cluster_id
+            AND e.offsets_partition = h.partition AND coalesce(e.source_ref, '') = h.file
+        WHERE e.group_id IS NULL AND e.ordinal > h.since
+            AND e.event IN {_listed(event.value for event in ENDS_COORDINATOR)}
+        """,
+        events=events,
     )
-    resigned = [event.value for event in ENDS_COORDINATOR]
-    shared = (
-        told.where(F.col(C.GROUP_ID).isNull() & F.col(C.EVENT).isin(*resigned))
-        .drop(C.GROUP_ID)
-        .join(homes, [C.TRACE_ID, C.CLUSTER_ID, "offsets_partition", "file"])
-        .where(F.col(C.ORDINAL) > F.col("since"))
-        .drop("since")
-    )
-    return named.unionByName(shared).drop("file")
 
 
 def repeats_events(kinds: Collection[str]) -> bool:
@@ -108,87 +111,99 @@ class Records:
         sessions: Member sessions; None where nothing wants to know when members were first seen.
     """
 
-    events: "DataFrame"
+    events: Frame
     kinds: Collection[str]
-    dense_pieces: "DataFrame"
-    resources: "DataFrame"
-    sessions: "DataFrame | None" = None
+    dense_pieces: Frame
+    resources: Frame
+    sessions: Frame | None = None
 
 
-class GroupPass:
-    """The rows of all tables, as one pass over the groups makes them.
+def group_pass(
+    engine: Engine, of: Records, facts: Mapping[str, RunFacts], names: Sequence[str]
+) -> Pass:
+    """Return the rows of all tables, as one pass over the groups makes them.
 
     Args:
+        engine: What makes it.
         of: Records of the groups.
         facts: Facts of the runs by trace id.
         names: Tables of `GROUP_TABLES` that are wanted, and `groups`.
     """
-
-    def __init__(
-        self,
-        of: Records,
-        facts: Mapping[str, RunFacts],
-        names: Sequence[str],
-    ) -> None:
-        records = _records(of)
-        make = partial(group_batches, facts=dict(facts), names=tuple(names))
-        made = (
-            records.repartition(C.GROUP_HASH)
-            .sortWithinPartitions(C.GROUP_HASH, C.ORDINAL)
-            .mapInArrow(make, ddl_of(pass_schema(names)))
-        )
-        self._made = made.persist(StorageLevel.DISK_ONLY)
-
-    def table(self, name: str) -> "DataFrame":
-        """Return the rows of a table."""
-        rows = self._made.select(F.inline(name))
-        return rows.select(*schema_of(name).names)
+    make = partial(group_batches, facts=dict(facts), names=tuple(names))
+    return engine.by_group(_records(engine, of), make, {name: schema_of(name) for name in names})
 
 
-def _records(of: Records) -> "DataFrame":
+def _records(engine: Engine, of: Records) -> Frame:
     """Return all that is told of groups: events, assignments, lists of resources, members."""
-    others = [name for name in RECORD_COLUMNS if name not in C.GROUP_KEY]
-    told = _wanted(of.events, of.kinds).select(*C.GROUP_KEY, C.ORDINAL, *others)
-    pieces = of.dense_pieces.persist(StorageLevel.DISK_ONLY)
-    lists = (
-        pieces.select(*C.GROUP_KEY, F.explode("list_ids").alias(C.RESOURCE_LIST_ID))
-        .distinct()
-        .join(of.resources, [C.TRACE_ID, C.RESOURCE_LIST_ID])
-    )
-    listed = F.struct(F.col(C.RESOURCE_LIST_ID).alias("id"), F.col(C.RESOURCES).alias("names"))
+    struct = engine.dialect.struct
+    pieces = engine.shared(of.dense_pieces)
     parts = [
-        pieces.select(*C.GROUP_KEY, DENSE),
-        lists.select(*C.GROUP_KEY, listed.alias(LISTED)),
+        *_events(of.kinds),
+        _part(DENSE, "SELECT *, dense AS record FROM {pieces}"),
+        _part(
+            LISTED,
+            f"""
+            SELECT l.trace_id, l.cluster_id, l.group_id, {struct(("id", "names"))} AS record
+            FROM (
+                SELECT p.*, r.resources AS names
+                FROM (
+                    SELECT DISTINCT {_KEY}, id FROM (
+                        SELECT {_KEY}, {engine.dialect.exploded("list_ids", "place", "id")}
+                        FROM {{pieces}}
+                    )
+                ) p
+                JOIN {{resources}} r ON p.trace_id = r.trace_id AND p.id = r.resource_list_id
+            ) l
+            """,
+        ),
     ]
-    seen = "struct<member_id string, member_key string, first_seen_us bigint>"
-    if of.sessions is None:
-        told = told.withColumn(SEEN, F.lit(None).cast(seen))
-    else:
-        member = F.struct(C.MEMBER_ID, C.MEMBER_KEY, "first_seen_us").alias(SEEN)
-        parts.append(of.sessions.select(*C.GROUP_KEY, member))
-    for part in parts:
-        told = told.unionByName(part, allowMissingColumns=True)
-    return told.withColumn(C.GROUP_HASH, F.xxhash64(*C.GROUP_KEY))
+    frames = {"events": of.events, "pieces": pieces, "resources": of.resources}
+    if of.sessions is not None:
+        member = struct((C.MEMBER_ID, C.MEMBER_KEY, "first_seen_us"))
+        parts.append(_part(SEEN, f"SELECT *, {member} AS record FROM {{sessions}}"))
+        frames["sessions"] = of.sessions
+    return engine.sql(" UNION ALL ".join(parts), **frames)
 
 
-def _wanted(events: "DataFrame", kinds: Collection[str]) -> "DataFrame":
-    """Return the events that tables are made of."""
-    clients = [source.value for source in CLIENT_SOURCES]
-    is_clients = F.coalesce(F.col("source"), F.lit("")).isin(*clients)
+def _part(name: str, query: str) -> str:
+    """Return a query for the records of one kind, of which the columns of others are null."""
+    names = [C.ORDINAL, *(each for each in RECORD_COLUMNS if each != C.GROUP_ID)]
+    none = ", ".join(f"NULL AS {each}" for each in names)
+    kinds = ("record AS" if each == name else "NULL AS" for each in _KINDS)
+    own = ", ".join(f"{kind} {each}" for kind, each in zip(kinds, _KINDS, strict=True))
+    return f"SELECT {_KEY}, {none}, {own} FROM ({query})"
+
+
+def _events(kinds: Collection[str]) -> Iterator[str]:
+    """Yield queries for the events that tables are made of."""
     wanted = {event.value for event in COORDINATOR_EVENTS}
     wanted |= {*_MEMBERS, *_FAILED, *_MARKS, *_RECORDS, *_WORK}
-    assignment: Column = F.lit(None).cast("binary")
+    assignment = "CAST(NULL AS BINARY)"
     if _STEP in kinds:
         wanted |= {event.value for event in STEP_EVENTS}
-        is_answer = F.col(C.EVENT).isin(Event.SYNC_RESP.value, _STEP)
-        assignment = F.when(is_answer, F.col("assignment"))
-    of_clients = [event.value for event in CLIENT_EVENTS]
-    is_wanted = F.col(C.EVENT).isin(*sorted(wanted))
-    is_wanted |= is_clients & F.col(C.EVENT).isin(*of_clients)
-    found = events.where(is_wanted)
+        answers = _listed((Event.SYNC_RESP.value, _STEP))
+        assignment = f"CASE WHEN event IN {answers} THEN assignment END"
+    names = [
+        f"{assignment} AS {name}" if name == "assignment" else f"e.{name}"
+        for name in (C.ORDINAL, *RECORD_COLUMNS)
+        if name != C.GROUP_ID
+    ]
+    none = ", ".join(f"NULL AS {each}" for each in _KINDS)
+    columns = f"SELECT {_KEY}, {', '.join(names)}, {none} FROM {{events}} e"
+    is_clients = (
+        f"coalesce(source, '') IN {_listed(source.value for source in CLIENT_SOURCES)}"
+        f" AND event IN {_listed(event.value for event in CLIENT_EVENTS)}"
+    )
+    yield f"{columns} WHERE event IN {_listed(wanted)} OR {is_clients}"
     signs = set(_SIGNS_OF_LIFE) - wanted
     if signs and not set(_FAILED).isdisjoint(kinds):
-        failing = events.where(F.col(C.EVENT).isin(*_FAILED)).select(*C.GROUP_KEY).distinct()
-        alive = events.where(F.col(C.EVENT).isin(*sorted(signs)) & ~is_wanted)
-        found = found.unionByName(alive.join(failing, list(C.GROUP_KEY), "left_semi"))
-    return found.withColumn("assignment", assignment)
+        failing = f"SELECT {_KEY} FROM {{events}} WHERE event IN {_listed(_FAILED)}"
+        yield (
+            f"{columns} WHERE event IN {_listed(signs)} AND NOT ({is_clients})"
+            f" AND ({_KEY}) IN ({failing})"
+        )
+
+
+def _listed(values: Iterable[str]) -> str:
+    quoted = ", ".join(f"'{value}'" for value in sorted(values))
+    return f"({quoted})"

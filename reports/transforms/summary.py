@@ -1,21 +1,20 @@
 """The comparison of assignors over groups and runs, and sums over rebalances."""
 
-from typing import TYPE_CHECKING, Final
-
-from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from typing import Final
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from coordinator_sim_reports.transforms import quality as Q  # noqa: N812 - quality labels, as in `Q.EXACT`
+from coordinator_sim_reports.engine import Engine, Frame
 from coordinator_sim_reports.workers.group_summary import (
+    BOUND,
+    ESTIMATE,
+    EXACT,
     INTERRUPTIONS,
     MISSING,
     MOVE_COUNTS,
     TIMES,
+    UNAVAILABLE,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from coordinator_sim_reports.workers.group_tables import schema_of
 
 SPREAD: Final = (
     *("rebalances", "logical_rebalances", *MOVE_COUNTS, *INTERRUPTIONS),
@@ -24,25 +23,30 @@ SPREAD: Final = (
 """Columns of the comparison with the median, the least and the most."""
 _OF_ASSIGNMENTS: Final = (*MOVE_COUNTS, *INTERRUPTIONS, *TIMES, "double_owned_s", "ideal_kept")
 COMPARISON_KEY: Final = (C.PROTOCOL_TYPE, "scenario", "assignor")
+_QUALITIES: Final = (
+    "timing_quality",
+    "assignment_quality",
+    "ownership_quality",
+    "stopped_quality",
+)
+_GROUP: Final = ", ".join(C.GROUP_KEY)
 
 
-def _ratios(sums: "DataFrame") -> "DataFrame":
-    held = F.col("held_by_survivors")
-    stickiness = F.when(held == 0, 1.0).otherwise(F.col("kept") / held)
-    relative = F.when(F.col("ideal_kept") > 0, F.col("kept") / F.col("ideal_kept"))
-    return sums.withColumn("stickiness", stickiness).withColumn("relative_stickiness", relative)
-
-
-def ranked(findings: "DataFrame") -> "DataFrame":
+def ranked(engine: Engine, findings: Frame) -> Frame:
     """Add `rank` to findings, from 1 within a trace: the costliest first."""
-    worst = Window.partitionBy(C.TRACE_ID).orderBy(
-        F.col("cost_s").desc(), C.CLUSTER_ID, C.GROUP_ID, "kind"
+    others = [name for name in schema_of("findings").names if name not in C.GROUP_KEY]
+    return engine.sql(
+        f"""
+        SELECT {_GROUP}, CAST(row_number() OVER (
+            PARTITION BY trace_id ORDER BY cost_s DESC NULLS LAST, cluster_id, group_id, kind
+        ) AS INT) AS rank, {", ".join(others)}
+        FROM {{findings}}
+        """,
+        findings=findings,
     )
-    others = [name for name in findings.columns if name not in C.GROUP_KEY]
-    return findings.select(*C.GROUP_KEY, F.row_number().over(worst).alias("rank"), *others)
 
 
-def churn_comparison(groups: "DataFrame") -> "DataFrame":
+def churn_comparison(engine: Engine, groups: Frame) -> Frame:
     """Compare the assignors: one row per protocol type, scenario and assignor.
 
     Runs of one scenario and assignor with several seeds are one row: the cost of a run is the sum
@@ -54,89 +58,113 @@ def churn_comparison(groups: "DataFrame") -> "DataFrame":
     in `worlds`; ratios over the sums of all runs, imbalance as the mean over groups; null where
     no group knows, or one lacks some assignments; qualities are the weakest of the groups'.
     """
-    is_whole = F.bool_and(F.col(MISSING).isNull())
+    key = ", ".join(COMPARISON_KEY)
+    summed = (*SPREAD, "open_rebalances", "ideal_kept")
+    kinds = {field.name: field.type for field in schema_of("groups")}
 
-    def known(name: str) -> "Column":
-        total = F.sum(name)
-        return (F.when(is_whole, total) if name in _OF_ASSIGNMENTS else total).alias(name)
+    def whole(value: str) -> str:
+        return f"CASE WHEN bool_and({MISSING} IS NULL) THEN {value} END"
 
-    qualities = (
-        "timing_quality",
-        "assignment_quality",
-        "ownership_quality",
-        "stopped_quality",
-    )
-    run_sums = groups.groupBy(*COMPARISON_KEY, C.TRACE_ID, "seed").agg(
-        *(known(name) for name in (*SPREAD, "open_rebalances", "ideal_kept"))
-    )
-    spreads = run_sums.groupBy(*COMPARISON_KEY).agg(
-        F.count("*").alias("runs"),
-        *(F.avg(name).alias(name) for name in (*SPREAD, "open_rebalances", "ideal_kept")),
-        *(F.median(name).alias(f"{name}_median") for name in SPREAD),
-        *(F.min(name).alias(f"{name}_low") for name in SPREAD),
-        *(F.max(name).alias(f"{name}_high") for name in SPREAD),
-        F.array_sort(F.collect_list(F.struct("seed", *SPREAD))).alias("worlds"),
-    )
-    possible = F.col("resource_count") * F.col("observed_s")
-    rows = groups.groupBy(*COMPARISON_KEY).agg(
-        F.count("*").alias("groups"),
-        *(F.when(is_whole, F.avg(name)).alias(name) for name in ("spread", "cv", "gini")),
-        F.when(is_whole, 1 - F.try_divide(F.sum("unowned_s"), F.sum(possible))).alias(
-            "availability"
+    def total(name: str) -> str:
+        kind = "DOUBLE" if str(kinds[name]) == "double" else "BIGINT"
+        value = f"CAST(sum({name}) AS {kind})"
+        return f"{whole(value) if name in _OF_ASSIGNMENTS else value} AS {name}"
+
+    means = [
+        *(f"avg({name}) AS {name}" for name in summed),
+        *(
+            f"{function}({name}) AS {name}_{suffix}"
+            for function, suffix in (("median", "median"), ("min", "low"), ("max", "high"))
+            for name in SPREAD
         ),
-        *(Q.worst(F.collect_set(name)).alias(name) for name in qualities),
+    ]
+    names = [*summed, *(f"{name}_{end}" for end in ("median", "low", "high") for name in SPREAD)]
+    imbalance = ("spread", "cv", "gini")
+    is_same = " AND ".join(f"g.{name} IS NOT DISTINCT FROM s.{name}" for name in COMPARISON_KEY)
+    dialect = engine.dialect
+    return engine.sql(
+        f"""
+        WITH of_runs AS (
+            SELECT {key}, trace_id, seed, {", ".join(map(total, summed))}
+            FROM {{groups}} GROUP BY {key}, trace_id, seed
+        ),
+        spreads AS (
+            SELECT {key}, count(*) AS runs, {", ".join(means)},
+                {dialect.sorted_list(dialect.struct(("seed", *SPREAD)))} AS worlds
+            FROM of_runs GROUP BY {key}
+        ),
+        of_groups AS (
+            SELECT {key}, count(*) AS groups,
+                {", ".join(f"{whole(f'avg({name})')} AS {name}" for name in imbalance)},
+                {whole("1 - sum(unowned_s) / nullif(sum(resource_count * observed_s), 0)")}
+                    AS availability,
+                {", ".join(f"{_worst(name)} AS {name}" for name in _QUALITIES)}
+            FROM {{groups}} GROUP BY {key}
+        )
+        SELECT {", ".join(f"g.{name}" for name in COMPARISON_KEY)},
+            g.groups, {", ".join(f"g.{name}" for name in imbalance)}, g.availability,
+            {", ".join(f"g.{name}" for name in _QUALITIES)},
+            s.runs, {", ".join(f"s.{name}" for name in names)}, s.worlds,
+            CASE WHEN s.held_by_survivors = 0 THEN 1.0 ELSE s.kept / s.held_by_survivors END
+                AS stickiness,
+            CASE WHEN s.ideal_kept > 0 THEN s.kept / s.ideal_kept END AS relative_stickiness
+        FROM of_groups g JOIN spreads s ON {is_same}
+        """,
+        groups=groups,
     )
-    return _ratios(rows.join(spreads, list(COMPARISON_KEY)))
 
 
-def durations(rebalance_rows: "DataFrame") -> "DataFrame":
+def _worst(name: str) -> str:
+    """Return the weakest quality of a group."""
+    cases = " ".join(
+        f"WHEN bool_or({name} = '{quality}') THEN '{quality}'"
+        for quality in (UNAVAILABLE, ESTIMATE, BOUND)
+    )
+    return f"CASE {cases} ELSE '{EXACT}' END"
+
+
+def durations(engine: Engine, rebalances: Frame) -> Frame:
     """Return percentiles of rebalance durations; open ones are left out but counted.
 
     Input: rebalances.
     Output: one row per `phase` (join, sync, total): `count`, `open`, `p50_ms`, `p90_ms`,
     `p99_ms`, `max_ms`; null percentiles where nothing was timed.
     """
-    phases = [("join", "join_ms"), ("sync", "sync_ms"), ("total", "total_ms")]
-    pairs = F.explode(
-        F.array(*(F.struct(F.lit(p).alias("phase"), F.col(c).alias("ms")) for p, c in phases))
+    phases = " UNION ALL ".join(
+        f"SELECT '{phase}' AS phase, {phase}_ms AS ms, outcome FROM {{rebalances}}"
+        for phase in ("join", "sync", "total")
     )
-    long = rebalance_rows.select(C.OUTCOME, pairs.alias("pair")).select(
-        F.col("pair.phase").alias("phase"),
-        F.col("pair.ms").alias("ms"),
-        (F.col(C.OUTCOME) == "OPEN").alias("is_open"),
-    )
-    shares = "array(0.5D, 0.9D, 0.99D, 1.0D)"
-    return (
-        long.groupBy("phase")
-        .agg(
-            F.count("ms").alias("count"),
-            F.count_if("is_open").alias("open"),
-            F.expr(f"percentile_approx(ms, {shares}, 10000)").alias("p"),
-        )
-        .select(
-            "phase",
-            "count",
-            "open",
-            F.expr("p[0]").alias("p50_ms"),
-            F.expr("p[1]").alias("p90_ms"),
-            F.expr("p[2]").alias("p99_ms"),
-            F.expr("p[3]").alias("max_ms"),
-        )
+    shares = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99}
+    percentiles = ", ".join(f"{_percentile('ms', p)} AS {name}" for name, p in shares.items())
+    return engine.sql(
+        f"""
+        SELECT phase, count(ms) AS count, CAST(count_if(outcome = 'OPEN') AS BIGINT) AS open,
+            {percentiles}, max(ms) AS max_ms
+        FROM ({phases}) GROUP BY phase
+        """,
+        rebalances=rebalances,
     )
 
 
-def reasons(rebalance_rows: "DataFrame") -> "DataFrame":
+def reasons(engine: Engine, rebalances: Frame) -> Frame:
     """Return the reasons of each group's rebalances and their durations.
 
     Input: rebalances.
     Output: key (group, reason): `count`, `open`, `followups`; `p50_ms` and `max_ms` of the
     finished ones, null when none is.
     """
-    finished = F.col("total_ms")
-    return rebalance_rows.groupBy(*C.GROUP_KEY, C.REASON).agg(
-        F.count("*").alias("count"),
-        F.count_if(F.col(C.OUTCOME) == "OPEN").alias("open"),
-        F.count_if(C.FOLLOWUP).alias("followups"),
-        F.percentile_approx(finished, 0.5, 10000).alias("p50_ms"),
-        F.max(finished).alias("max_ms"),
+    return engine.sql(
+        f"""
+        SELECT {_GROUP}, reason, count(*) AS count,
+            CAST(count_if(outcome = 'OPEN') AS BIGINT) AS open,
+            CAST(count_if(followup) AS BIGINT) AS followups,
+            {_percentile("total_ms", 0.5)} AS p50_ms, max(total_ms) AS max_ms
+        FROM {{rebalances}} GROUP BY {_GROUP}, reason
+        """,
+        rebalances=rebalances,
     )
+
+
+def _percentile(name: str, share: float) -> str:
+    """Return the least value that so many of a group's do not exceed."""
+    return f"percentile_disc({share}) WITHIN GROUP (ORDER BY {name})"

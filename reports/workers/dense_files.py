@@ -37,13 +37,13 @@ def pieces_of_files(files: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     for batch in files:
         for content in batch.column("content"):
             source = pa.BufferReader(content.as_buffer())
-            yield from _batches(pq.read_table(source, schema=generation_schema()))
+            yield from pieces_of_table(pq.read_table(source, schema=generation_schema()))
 
 
 def pieces_of_rows(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the pieces (`PIECE_SCHEMA`) of rows of the table `generations`, as of JSON Lines."""
     for batch in rows:
-        yield from _batches(pa.Table.from_batches([batch]).cast(generation_schema()))
+        yield from pieces_of_table(pa.Table.from_batches([batch]).cast(generation_schema()))
 
 
 def rows_in(piece: pa.Buffer) -> pa.RecordBatch:
@@ -53,7 +53,8 @@ def rows_in(piece: pa.Buffer) -> pa.RecordBatch:
     return batch
 
 
-def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+def pieces_of_table(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Yield the pieces (`PIECE_SCHEMA`) of a table `generations`."""
     rows = _pieces(table)
     while some := list(islice(rows, _PIECES)):
         columns = zip(*some, strict=True)

@@ -23,21 +23,13 @@ from coordinator_sim_reports.workers.group_summary import summary_rows
 Row = dict[str, Any]
 _BATCH_ROWS: Final = 20_000
 """Rows of tables in one row of the pass: some megabytes."""
-_KINDS: Final = {
-    "text": pa.string(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "real": pa.float64(),
-    "flag": pa.bool_(),
-    "texts": pa.list_(pa.string()),
-}
 
 
 class GroupTable(Struct, frozen=True, kw_only=True):
     """A table that is made group by group.
 
     Args:
-        columns: Kinds of `_KINDS` with the names of columns, after the group's key.
+        columns: Kinds with the names of columns (`columns.schema_with`), after the group's key.
         rows: Yields the rows of a group, as dictionaries; a column that is left out is null.
         instants: Columns of which the first with a value tells when a row was; only those in the
             window are shown.
@@ -54,9 +46,7 @@ class GroupTable(Struct, frozen=True, kw_only=True):
     @property
     def schema(self) -> pa.Schema:
         """Names and types of all columns, the group's key first."""
-        own = [each.split(" ") for each in self.columns]
-        named = [(name, _KINDS[kind]) for kind, *names in own for name in names]
-        return pa.schema([*((name, pa.string()) for name in C.GROUP_KEY), *named])
+        return C.schema_with([f"text {' '.join(C.GROUP_KEY)}", *self.columns])
 
 
 SPANS: Final = "spans"

@@ -41,8 +41,8 @@ WORDS = {
 
 NEEDING = {
     "coordinator-sim rehearse": "pages",
-    "coordinator-sim demo": "spark",
-    "coordinator-sim report": "spark",
+    "coordinator-sim demo": "report",
+    "coordinator-sim report": "report",
     "coordinator-sim sweep": "spark",
     "coordinator-sim rollout": "spark",
     "coordinator-sim trogdor": "live",
@@ -63,7 +63,8 @@ NEEDING = {
 
 TRIED = {
     "pages": ("coordinator-sim rehearse 1",),
-    "spark": ("coordinator-sim report 1", "coordinator-sim rollout 1"),
+    "report": ("coordinator-sim report 1",),
+    "spark": ("coordinator-sim rollout 1",),
     "live": (
         "coordinator-sim trogdor run 1",
         "coordinator-sim trogdor client uptime --target localhost:9",

@@ -1,12 +1,12 @@
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-Frame = Callable[[str, Sequence[dict[str, Any]]], "DataFrame"]
+    from coordinator_sim_reports.local_engine import LocalEngine
 
 
 @pytest.fixture(scope="session")
@@ -26,22 +26,10 @@ def spark() -> Iterator["SparkSession"]:
 
 
 @pytest.fixture(scope="session")
-def frame(spark: "SparkSession") -> Frame:
-    """Makes a frame of a table of the trace, or of a column list, from partial rows."""
-    from coordinator_sim.trace.schema import event_schema, generation_schema, resource_schema
-    from coordinator_sim_reports.sources import ddl_of
-    from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator["LocalEngine"]:
+    """Computes tables in this process."""
+    pytest.importorskip("duckdb", reason="needs the spark extra")
+    from coordinator_sim_reports.local_engine import LocalEngine
 
-    ddls = {
-        "dense_pieces": ddl_of(PIECE_SCHEMA),
-        "events": ddl_of(event_schema()) + ", cluster_id string",
-        "generations": ddl_of(generation_schema()),
-        "resources": ddl_of(resource_schema()),
-    }
-
-    def make(table: str, rows: Sequence[dict[str, Any]]) -> "DataFrame":
-        ddl = ddls.get(table, table)
-        names = spark.createDataFrame([], ddl).columns
-        return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], ddl)
-
-    return make
+    with LocalEngine(tmp_path_factory.mktemp("tables"), str, ()) as local:
+        yield local

@@ -1,6 +1,6 @@
 """Groups of a few lines, for tests of the tables that are made group by group."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -10,11 +10,20 @@ from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.kafka.states import GroupState
 from coordinator_sim.runs.ownership import dense_rows
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
-from coordinator_sim.trace.schema import GenerationRow, generation_schema, plain, rows_of
-from coordinator_sim_reports.workers.dense_files import pieces_of_rows
+from coordinator_sim.trace.schema import (
+    GenerationRow,
+    event_schema,
+    generation_schema,
+    plain,
+    resource_schema,
+    rows_of,
+)
+from coordinator_sim_reports.engine import Engine, Frame
+from coordinator_sim_reports.transforms.groups import Records, group_events, group_pass
+from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, pieces_of_rows
 from coordinator_sim_reports.workers.group import Group, RunFacts
 from coordinator_sim_reports.workers.group_records import GroupRecords
-from coordinator_sim_reports.workers.group_tables import GROUP_TABLES, tables_of
+from coordinator_sim_reports.workers.group_tables import GROUP_TABLES, schema_of, tables_of
 
 S: Final = 1_000_000
 KEY: Final = {"trace_id": "t", "cluster_id": "c", "group_id": "g"}
@@ -120,22 +129,33 @@ def of_events(
     return Group(records, facts(end_us, **told))
 
 
-def on_spark(
-    frame: Callable[..., Any],
+def given(engine: Engine, name: str, rows: Sequence[Mapping[str, Any]]) -> Frame:
+    """A frame of a table of a trace or of the pass, from rows that tell some columns."""
+    events = event_schema().append(pa.field("cluster_id", pa.string()))
+    known = {
+        "dense_pieces": PIECE_SCHEMA,
+        "events": events,
+        "generations": generation_schema(),
+        "resources": resource_schema(),
+    }
+    schema = known.get(name) or schema_of(name)
+    return engine.listed([tuple(row.get(each) for each in schema.names) for row in rows], schema)
+
+
+def computed(
+    engine: Engine,
     traces: Mapping[str, Sequence[TraceEvent]],
     names: Sequence[str],
     source: Source = Source.SIM,
 ) -> dict[str, list[dict[str, Any]]]:
-    """The rows of tables of several traces, as a job of Spark makes them.
+    """The rows of tables of several traces, as an engine makes them.
 
     Args:
-        frame: Makes frames.
+        engine: Makes them.
         traces: Events by trace id.
         names: Tables.
         source: Of all traces.
     """
-    from coordinator_sim_reports.transforms.groups import GroupPass, Records, group_events
-
     told, dense, lists, runs = [], [], [], {}
     for trace_id, events in traces.items():
         info = RunInfo(trace_id=trace_id, source=source, cluster_id="c", version="0", profile="4.4")
@@ -147,11 +167,11 @@ def on_spark(
         runs[trace_id] = facts(max((e.ts_us for e in events), default=0), source)
     kinds = {row["event"] for row in told}
     records = Records(
-        *(group_events(frame("events", told), kinds), kinds),
-        *(frame("dense_pieces", cut(dense)), frame("resources", lists)),
+        *(group_events(engine, given(engine, "events", told), kinds), kinds),
+        *(given(engine, "dense_pieces", cut(dense)), given(engine, "resources", lists)),
     )
-    made = GroupPass(records, runs, names)
-    return {name: [row.asDict() for row in made.table(name).collect()] for name in names}
+    made = group_pass(engine, records, runs, names)
+    return {name: engine.rows(made.table(name)) for name in names}
 
 
 def cut(dense: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

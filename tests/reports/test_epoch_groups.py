@@ -16,8 +16,8 @@ from coordinator_sim.replay.course import Course
 from coordinator_sim.runs.step_holdings import step_holdings
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
-from tests.reports.conftest import Frame
-from tests.reports.groups import of_events, on_spark, rows
+from coordinator_sim_reports.engine import Engine
+from tests.reports.groups import computed, of_events, rows
 from tests.unit.coordinator.consumer.test_consumer_trace import Told
 from tests.unit.coordinator.share import test_share_trace as share
 from tests.unit.coordinator.streams import test_streams_trace as streams
@@ -48,12 +48,14 @@ def events() -> list[TraceEvent]:
     return story()
 
 
-def test_holdings_in_reports_are_those_of_findings(frame: Frame, events: list[TraceEvent]) -> None:
-    """One function says who held what: Spark only brings the events together."""
+def test_holdings_in_reports_are_those_of_findings(
+    engine: Engine, events: list[TraceEvent]
+) -> None:
+    """One function says who held what: an engine only brings the events together."""
     ends_us = max(event.ts_us for event in events)
     found = {
         (row["resource"], row["member_key"], row["from_us"], row["to_us"], row["first_generation"])
-        for row in on_spark(frame, {"t": events}, ("ownership",))["ownership"]
+        for row in computed(engine, {"t": events}, ("ownership",))["ownership"]
     }
     assert found == {
         (each.resource, each.member_key, each.from_us, each.to_us, each.first_generation)
@@ -152,21 +154,23 @@ def stories_of(trace: str, events: list[TraceEvent]) -> dict[Key, GroupStory]:
     return {key: story for key, story in stories.items() if story.rebalances}
 
 
-def reported(frame: Frame, traces: dict[str, list[TraceEvent]]) -> dict[Key, list[dict[str, Any]]]:
+def reported(
+    engine: Engine, traces: dict[str, list[TraceEvent]]
+) -> dict[Key, list[dict[str, Any]]]:
     """What `report` has of each group, in order."""
     found: dict[Key, list[dict[str, Any]]] = {}
-    told = on_spark(frame, traces, ("rebalances",), Source.BROKER_LOG)["rebalances"]
+    told = computed(engine, traces, ("rebalances",), Source.BROKER_LOG)["rebalances"]
     for row in sorted(told, key=lambda row: row["rebalance_no"]):
         found.setdefault((row["trace_id"], row["group_id"]), []).append(row)
     return found
 
 
-def check(frame: Frame, traces: dict[str, list[TraceEvent]]) -> None:
+def check(engine: Engine, traces: dict[str, list[TraceEvent]]) -> None:
     """Every figure of `explain` is that of `report`, and the sums are those of `replay`."""
     stories: dict[Key, GroupStory] = {}
     for name, events in traces.items():
         stories |= stories_of(name, events)
-    table = reported(frame, traces)
+    table = reported(engine, traces)
     assert sorted(table) == sorted(stories)
     for key, story in stories.items():
         rows = table[key]
@@ -189,13 +193,13 @@ def whole(duration_ms: float | None) -> int | None:
     return None if duration_ms is None else int(duration_ms)
 
 
-def test_three_commands_agree_on_every_log(frame: Frame) -> None:
+def test_three_commands_agree_on_every_log(engine: Engine) -> None:
     """The example of the repo, and real logs of 0.10 to 4.x where they are at hand."""
     traces = {}
     for path in LOGS:
         with path.open(encoding="utf-8", errors="replace") as lines:
             traces[path.name] = list(parse_broker_log(lines, source_ref=path.name, tz=UTC))
-    check(frame, traces)
+    check(engine, traces)
 
 
 KINDS = (
@@ -238,15 +242,15 @@ def histories(draw: st.DrawFn) -> list[TraceEvent]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.large_base_example],
 )
 @given(drawn=st.lists(histories(), min_size=8, max_size=12))
-def test_three_commands_agree_on_any_lines(frame: Frame, drawn: list[list[TraceEvent]]) -> None:
+def test_three_commands_agree_on_any_lines(engine: Engine, drawn: list[list[TraceEvent]]) -> None:
     """Lines that contradict each other, times that run back: still one set of figures."""
-    check(frame, {str(number): events for number, events in enumerate(drawn)})
+    check(engine, {str(number): events for number, events in enumerate(drawn)})
 
 
-def test_rebalance_that_never_settles_is_counted_and_open(frame: Frame) -> None:
+def test_rebalance_that_never_settles_is_counted_and_open(engine: Engine) -> None:
     """The rebalance has a start, no length, and is never one of 0 ms."""
     start = TraceEvent(event=Event.PREPARE_REBALANCE, ts_us=5_000_000, group_id="g", generation=4)
-    ((row,),) = reported(frame, {"t": [start]}).values()
+    ((row,),) = reported(engine, {"t": [start]}).values()
     assert (row["outcome"], row["start_us"], row["end_us"]) == ("OPEN", 5_000_000, None)
     assert row["total_ms"] is None
 

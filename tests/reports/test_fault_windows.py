@@ -3,25 +3,19 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("pyspark", reason="needs the spark extra")
-
 from coordinator_sim_reports.transforms.fault_windows import fault_windows
 from coordinator_sim_reports.workers.group import FaultWindow
 from tests.reports.groups import generation, group
 from tests.reports.groups import rows as rows_of
 
-pytestmark = pytest.mark.spark
-
-Frame = Callable[..., Any]
 Test = Callable[..., None]
 Fault = tuple[str, float, dict[str, str]]
 S = 1_000_000
 WORKLOAD = "org.apache.kafka.trogdor.workload"
 RUN = {"cluster_id": "c"}
-RUNS = "trace_id string, last_ts_us bigint"
 
 STORIES: dict[str, tuple[list[Fault], float]] = {}
-"""Faults and the last second by trace id; the windows of all are asked in one job."""
+"""Faults and the last second by trace id; the windows of all are found together."""
 
 
 def running(task: str, at: float) -> Fault:
@@ -45,14 +39,13 @@ def story(*faults: Fault, end: float) -> Callable[[Test], Test]:
 
 
 @pytest.fixture(scope="module")
-def all_rows(frame: Frame) -> dict[str, list[Any]]:
+def all_rows() -> dict[str, list[Any]]:
     """Rows of windows, in order, for every story."""
     events = [
         {
             **RUN,
             "trace_id": trace_id,
             "ordinal": ordinal,
-            "event": "FAULT",
             "ts_us": int(at * S),
             "reason_text": what,
             "attrs": attrs,
@@ -60,12 +53,11 @@ def all_rows(frame: Frame) -> dict[str, list[Any]]:
         for trace_id, (faults, _) in STORIES.items()
         for ordinal, (what, at, attrs) in enumerate(faults)
     ]
-    runs = [{"trace_id": each, "last_ts_us": int(end * S)} for each, (_, end) in STORIES.items()]
-    rows = fault_windows(frame("events", events), frame(RUNS, runs)).collect()
-    rows.sort(key=lambda each: each.window_no)
-    by_story = {story: [row for row in rows if row.trace_id == story] for story in STORIES}
+    ends = {each: int(end * S) for each, (_, end) in STORIES.items()}
+    rows = fault_windows(events, ends)
+    by_story = {story: [row for row in rows if row["trace_id"] == story] for story in STORIES}
     for own in by_story.values():
-        assert [row.window_no for row in own] == list(range(1, len(own) + 1))
+        assert [row["window_no"] for row in own] == list(range(1, len(own) + 1))
     return by_story
 
 
@@ -73,7 +65,7 @@ def all_rows(frame: Frame) -> dict[str, list[Any]]:
 def found(request: pytest.FixtureRequest, all_rows: dict[str, list[Any]]) -> list[Any]:
     """Windows of a test's story as (name, kind, from, to, is_ended), in seconds."""
     return [
-        (row.name, row.kind, row.from_us / S, row.to_us / S, row.is_ended)
+        (row["name"], row["kind"], row["from_us"] / S, row["to_us"] / S, row["is_ended"])
         for row in all_rows[request.node.name]
     ]
 
@@ -81,7 +73,7 @@ def found(request: pytest.FixtureRequest, all_rows: dict[str, list[Any]]) -> lis
 @pytest.fixture
 def nexts(request: pytest.FixtureRequest, all_rows: dict[str, list[Any]]) -> list[Any]:
     """When the window after each window of a test's story begins, in seconds."""
-    told = [row.next_from_us for row in all_rows[request.node.name]]
+    told = [row["next_from_us"] for row in all_rows[request.node.name]]
     return [None if next_us is None else next_us / S for next_us in told]
 
 

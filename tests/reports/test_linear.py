@@ -7,9 +7,10 @@ import pytest
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
 from benchmarks.month import write_month
-from coordinator_sim.runs.run_directory import read_run
-from coordinator_sim_reports.sources import open_traces, read_traces
-from coordinator_sim_reports.tables import TableStore, derive_tables
+from coordinator_sim.runs.run_directory import RunDirectory, read_run
+from coordinator_sim_reports.sources import open_traces
+from coordinator_sim_reports.spark_engine import SparkEngine
+from coordinator_sim_reports.tables import derive_tables
 from coordinator_sim_reports.workers.group import FaultWindow
 from coordinator_sim_reports.workers.group_tables import GROUP_TABLES, GROUPS, tables_of
 from tests.reports.groups import S, of_events
@@ -24,29 +25,29 @@ MOST_PER_EVENT = 4
 """A gap has two ends, and a rebalance two phases: far below one row for each pair of them."""
 
 
-class CountingStore(TableStore):
+class CountingEngine(SparkEngine):
     """Keeps tables in memory, and counts the rows that the busiest operator of each put out."""
 
-    def __init__(self, spark: "SparkSession") -> None:
-        super().__init__(spark, Path(), str)
+    def __init__(self, spark: "SparkSession", runs: list[RunDirectory]) -> None:
+        super().__init__(spark, Path(), str, runs)
         self._session = spark
         self.most_rows: dict[str, int] = {}
-        self.rows: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
 
-    def keep(self, name: str, table: "DataFrame") -> "DataFrame":
+    def keep(self, name: str, frame: "DataFrame") -> "DataFrame":
         """Run the table's plan, and return its rows as a table without a plan."""
-        return self._session.createDataFrame(self.run(name, table), table.schema)
+        return self._session.createDataFrame(self.run(name, frame), frame.schema)
 
-    def write(self, name: str, table: "DataFrame") -> "DataFrame":
+    def write(self, name: str, frame: "DataFrame") -> "DataFrame":
         """Run the table's plan, and return it as it is."""
-        self.run(name, table)
-        return table
+        self.run(name, frame)
+        return frame
 
     def run(self, name: str, table: "DataFrame") -> "list[Row]":
         """Run a table's plan and look at its metrics."""
         rows = table.collect()
         self.most_rows[name] = most_rows(table._jdf.queryExecution().executedPlan())
-        self.rows[name] = len(rows)
+        self.counts[name] = len(rows)
         return rows
 
 
@@ -65,10 +66,10 @@ def test_no_table_makes_a_row_for_each_pair(tmp_path: Path, spark: "SparkSession
     """
     write_month(tmp_path, groups=1, rebalances=REBALANCES, days=1, assignments=True)
     runs = open_traces([tmp_path])
-    store = CountingStore(spark)
-    tables = derive_tables(read_traces(spark, runs), store)
+    store = CountingEngine(spark, runs)
+    tables = derive_tables(store)
     assert set(store.most_rows) == set(tables)
-    assert store.rows["unowned"] > REBALANCES, "the trace has gaps to be split"
+    assert store.counts["unowned"] > REBALANCES, "the trace has gaps to be split"
     limit = MOST_PER_EVENT * runs[0].info.counts["events"]
     assert {name: rows for name, rows in store.most_rows.items() if rows > limit} == {}
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-pytest.importorskip("pyspark", reason="needs the spark extra")
+pytest.importorskip("duckdb", reason="needs the spark extra")
 
 from coordinator_sim.cli.costs import told_of
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
@@ -24,18 +24,15 @@ from coordinator_sim.sim.scenario import CommitPolicy, ConsumerGroupSpec, Scenar
 from coordinator_sim.sim.scenario.variants import with_counted_work
 from coordinator_sim.trace.events import RunInfo, Source, TraceEvent
 from coordinator_sim.trace.window import ALWAYS, Window
-from coordinator_sim_reports.sources import read_traces
-from coordinator_sim_reports.tables import TableStore, derive_tables
+from coordinator_sim_reports.local_engine import LocalEngine
+from coordinator_sim_reports.tables import derive_tables
 from coordinator_sim_reports.transforms.costs import SUMS
 from coordinator_sim_reports.transforms.windows import Windows
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
 from tests.simulated import events_of
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-pytestmark = pytest.mark.spark
+Tables = dict[str, list[dict[str, Any]]]
 
 REPO = Path(__file__).resolve().parents[2]
 EXAMPLE = REPO / "examples" / "broker-log" / "server.log"
@@ -48,15 +45,6 @@ MORE_NAMES = (
 COUNTED = ("member-crash",)
 """Scenarios whose records are counted, by members that never commit."""
 MORE_COUNTED = ("scale-out",)
-
-
-READ = frozenset(
-    {
-        *("rebalances", "ownership", "unowned", "moves", "groups", "rebalance_costs"),
-        *("costs", "storms", "work", "findings"),
-    }
-)
-"""Tables that others are made of more than once, or that are compared."""
 
 
 def counted(scenario: Scenario) -> Scenario:
@@ -95,9 +83,8 @@ def logged(path: Path) -> list[TraceEvent]:
         return list(parse_broker_log(lines, source_ref=path.name, tz=UTC))
 
 
-def rows_of(table: "DataFrame", *key: str) -> list[dict[str, Any]]:
-    """All rows of a table, in order of the key."""
-    rows = [row.asDict() for row in table.collect()]
+def ordered(rows: list[dict[str, Any]], *key: str) -> list[dict[str, Any]]:
+    """Rows in order of the key."""
     return sorted(rows, key=lambda row: tuple(str(row[name]) for name in key))
 
 
@@ -108,29 +95,14 @@ def flat(row: msgspec.Struct, run: RunDirectory) -> dict[str, Any]:
     return {"trace_id": run.info.trace_id, "cluster_id": run.info.cluster_id, **told, **sums}
 
 
-class StoreOfCosts(TableStore):
-    """Computes what costs are made of; of other tables there is a plan, and nothing reads it."""
-
-    def keep(self, name: str, table: "DataFrame") -> "DataFrame":
-        """Write a table that several others or a test read."""
-        return super().keep(name, table) if name in READ else table
-
-    def write(self, name: str, table: "DataFrame") -> "DataFrame":
-        """Write a table of costs; the driver's own are read by nobody here."""
-        return super().write(name, table) if name in READ else table
-
-
 def check(
-    spark: "SparkSession",
-    runs: list[RunDirectory],
-    folder: Path,
-    windows: Mapping[str, Window] | None = None,
-) -> dict[str, "DataFrame"]:
-    """The tables have the figures of the command, for every trace; returns the tables."""
-    store = StoreOfCosts(spark, folder, lambda _: None)
+    runs: list[RunDirectory], folder: Path, windows: Mapping[str, Window] | None = None
+) -> Tables:
+    """The tables have the figures of the command, for every trace; returns their rows."""
     of = {run.info.trace_id: (windows or {}).get(run.info.trace_id, ALWAYS) for run in runs}
-    cut = None if windows is None else Windows(spark, of)
-    tables = derive_tables(read_traces(spark, runs), store, cut)
+    with LocalEngine(folder, str, runs) as engine:
+        frames = derive_tables(engine, None if windows is None else Windows(of))
+        tables = {name: engine.rows(frame) for name, frame in frames.items()}
     costs, storms, found = [], [], []
     for run in runs:
         window = of[run.info.trace_id]
@@ -147,15 +119,15 @@ def check(
             found.append({"trace_id": run.info.trace_id, "rank": rank, **told})
     key = ("trace_id", "scope", "group_id", "deploy_no", "day")
     mine = sorted(costs, key=lambda row: tuple(str(row[name]) for name in key))
-    theirs = rows_of(tables["costs"], *key)
+    theirs = ordered(tables["costs"], *key)
     assert [{name: row[name] for name in theirs[0]} for row in mine] == theirs
     key = ("trace_id", "group_id", "storm_no")
     mine = sorted(storms, key=lambda row: tuple(str(row[name]) for name in key))
-    assert rows_of(tables["storms"], *key) == mine
-    rows = tables["findings"].drop("cluster_id").orderBy("trace_id", "rank").collect()
+    assert ordered(tables["storms"], *key) == mine
+    rows = sorted(tables["findings"], key=lambda row: (row["trace_id"], row["rank"]))
     found.sort(key=lambda row: (row["trace_id"], row["rank"]))
     for row, each in zip(rows, found, strict=True):
-        assert row.asDict() == each
+        assert {name: row[name] for name in row if name != "cluster_id"} == each
     return tables
 
 
@@ -164,10 +136,10 @@ def total(rows: list[dict[str, Any]], name: str) -> float:
     return sum(row[name] or 0 for row in rows)
 
 
-def check_sums(tables: dict[str, "DataFrame"]) -> None:
+def check_sums(tables: Tables) -> None:
     """What holds of any trace."""
-    costs = rows_of(tables["costs"], "trace_id", "scope")
-    groups = {(row["trace_id"], row["group_id"]): row for row in rows_of(tables["groups"])}
+    costs = ordered(tables["costs"], "trace_id", "scope")
+    groups = {(row["trace_id"], row["group_id"]): row for row in tables["groups"]}
     by_scope = {scope: [row for row in costs if row["scope"] == scope] for scope in SCOPES}
     for trace_id in {row["trace_id"] for row in costs}:
         group, deploy, day = (
@@ -183,7 +155,7 @@ def check_sums(tables: dict[str, "DataFrame"]) -> None:
         assert 0 <= row["assigned"] <= row["rebalances"]
         assert row["first_us"] <= row["last_us"]
     repeated: dict[tuple[str, str], int] = {}
-    for row in rows_of(tables["work"]):
+    for row in tables["work"]:
         key = (row["trace_id"], row["group_id"])
         repeated[key] = repeated.get(key, 0) + row["reprocessed"]
     for row in by_scope["group"]:
@@ -210,7 +182,6 @@ def test_report_and_command_agree(
     names: tuple[str, ...],
     counted_names: tuple[str, ...],
     storms: set[str],
-    spark: "SparkSession",
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Simulations of consumers and of workers, and a broker's log, which tells no owners."""
@@ -222,20 +193,20 @@ def test_report_and_command_agree(
         for name in counted_names
     ]
     runs.append(written(traces / "log", logged(EXAMPLE), Source.BROKER_LOG))
-    tables = check(spark, runs, folder)
+    tables = check(runs, folder)
     check_sums(tables)
-    costs = rows_of(tables["costs"], "trace_id", "scope")
+    costs = ordered(tables["costs"], "trace_id", "scope")
     assert all(total(costs, name) > 0 for name in SUMS)
     (of_log, *_) = [row for row in costs if row["trace_id"] == "log"]
     assert [of_log[name] for name in ("unowned_s", "moved", "needless", "reprocessed")] == [
         None
     ] * 4
-    assert {row["kind"] for row in rows_of(tables["storms"])} >= storms
+    assert {row["kind"] for row in tables["storms"]} >= storms
 
 
 @pytest.mark.nightly
 def test_report_and_command_agree_on_windows(
-    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """From the middle of each trace on, all of one, and nothing of the others' beginnings."""
     traces, folder = (tmp_path_factory.mktemp(name) for name in ("traces", "tables"))
@@ -247,7 +218,7 @@ def test_report_and_command_agree_on_windows(
         seen_us = [each.seen_us for each in charges_in(told_of(run))]
         cut_us = sorted(seen_us)[len(seen_us) // 2] // 1000 * 1000
         windows[run.info.trace_id] = Window(cut_us, cut_us + 40_000_000)
-    check_sums(check(spark, runs, folder, windows))
+    check_sums(check(runs, folder, windows))
 
 
 @pytest.mark.nightly
@@ -259,7 +230,6 @@ def test_report_and_command_agree_on_windows(
 )
 @given(drawn=st.lists(st.tuples(scenarios(), st.integers(0, 2**16)), min_size=10, max_size=20))
 def test_report_and_command_agree_on_drawn_worlds(
-    spark: "SparkSession",
     tmp_path_factory: pytest.TempPathFactory,
     drawn: list[tuple[Scenario, int]],
 ) -> None:
@@ -269,13 +239,13 @@ def test_report_and_command_agree_on_drawn_worlds(
         written(traces / str(number), events_of(counted(scenario), seed), Source.SIM, "drawn")
         for number, (scenario, seed) in enumerate(drawn)
     ]
-    check_sums(check(spark, runs, folder))
+    check_sums(check(runs, folder))
 
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="needs the logs of ../shared")
 def test_report_and_command_agree_on_real_logs(
-    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Logs of 0.10 to 4.x, which tell no owners: their moves are null, their lengths are not."""
     traces, folder = (tmp_path_factory.mktemp(name) for name in ("traces", "tables"))
@@ -283,8 +253,8 @@ def test_report_and_command_agree_on_real_logs(
         written(traces / path.stem, logged(path), Source.BROKER_LOG)
         for path in sorted(SAMPLES.glob("*.log"))
     ]
-    tables = check(spark, runs, folder)
+    tables = check(runs, folder)
     check_sums(tables)
-    costs = rows_of(tables["costs"], "trace_id", "scope")
+    costs = ordered(tables["costs"], "trace_id", "scope")
     assert {row["moved"] for row in costs} == {None}
     assert total(costs, "rebalancing_s") > 0

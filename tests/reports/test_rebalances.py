@@ -1,19 +1,11 @@
 """Rebalances, generations, sessions and waits, in histories of a few lines."""
 
-from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-pytest.importorskip("pyspark", reason="needs the spark extra")
-
-from coordinator_sim_reports.sources import ddl_of
+from coordinator_sim_reports.engine import Engine
 from coordinator_sim_reports.transforms.sessions import member_sessions
 from coordinator_sim_reports.transforms.summary import durations, reasons
-from coordinator_sim_reports.workers.group_tables import schema_of
-from tests.reports.groups import KEY, Line, S, group, rows
-
-Frame = Callable[..., Any]
+from tests.reports.groups import KEY, Line, S, given, group, rows
 
 
 def story(*events: Line) -> list[dict[str, Any]]:
@@ -187,24 +179,25 @@ def test_generations_end_where_the_next_rebalance_begins() -> None:
     ]
 
 
-def test_durations_leave_open_rebalances_out_but_count_them(frame: Frame) -> None:
+def test_durations_leave_open_rebalances_out_but_count_them(engine: Engine) -> None:
     """Percentiles are of what ended."""
     held = rows(group(prepare(0, 0), joined(1, 1), synced(2, 1), prepare(5, 1)), "rebalances")
-    table = frame(ddl_of(schema_of("rebalances")), [{**KEY, **row} for row in held])
-    found = {row.phase: row.asDict() for row in durations(table).collect()}
+    table = given(engine, "rebalances", [{**KEY, **row} for row in held])
+    found = {row["phase"]: row for row in engine.rows(durations(engine, table))}
     assert (found["total"]["count"], found["total"]["open"], found["total"]["max_ms"]) == (
         1,
         1,
         2000.0,
     )
-    (reason,) = reasons(table).collect()
+    (reason,) = engine.rows(reasons(engine, table))
     assert (reason["count"], reason["open"], reason["p50_ms"]) == (2, 1, 2000.0)
 
 
-def test_member_sessions_say_how_each_member_ended(frame: Frame) -> None:
+def test_member_sessions_say_how_each_member_ended(engine: Engine) -> None:
     """Left, failed, replaced by its own instance, or still there."""
     member = {"session_timeout_ms": 10_000}
-    events = frame(
+    events = given(
+        engine,
         "events",
         story(
             ("JOIN_REQ", 0, {"member_id": "a", **member}),
@@ -220,7 +213,7 @@ def test_member_sessions_say_how_each_member_ended(frame: Frame) -> None:
             ("JOIN_REQ", 30, {"member_id": ""}),
         ),
     )
-    rows = {row.member_id: row.asDict() for row in member_sessions(events).collect()}
+    rows = {row["member_id"]: row for row in engine.rows(member_sessions(engine, events))}
     assert {name: row["end_kind"] for name, row in rows.items()} == {
         "a": "LEFT",
         "b": "FAILED",

@@ -162,7 +162,7 @@ class Reported:
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory: pytest.TempPathFactory, spark: "SparkSession") -> Reported:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
     """One report of a simulated run, a broker log and a log with assignments of a part."""
     traces, out = (tmp_path_factory.mktemp(name) for name in ("traces", "out"))
     make_traces(traces)
@@ -170,14 +170,12 @@ def reported(tmp_path_factory: pytest.TempPathFactory, spark: "SparkSession") ->
     arguments = ["report", str(traces), "--out", str(out), "--json"]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert spark.range(1).count() == 1, "a session that was active before is left running"
     tables = {path.name for path in (out / "tables").iterdir()}
     return Reported(
         json.loads(result.stdout), (out / "report.html").read_text(), tables, out, traces
     )
 
 
-@pytest.mark.spark
 def test_report_of_a_simulated_run_and_a_broker_log(reported: Reported) -> None:
     """One command reads both, computes the known churn, and says what a log cannot tell."""
     summary, page = reported.summary, reported.page
@@ -200,7 +198,6 @@ def test_report_of_a_simulated_run_and_a_broker_log(reported: Reported) -> None:
     assert reported.tables >= {"rebalances", "moves", "groups"}
 
 
-@pytest.mark.spark
 def test_the_page_has_the_savings_that_the_command_prints(reported: Reported) -> None:
     """The same sentence for each setting; the command that tells more stands behind it."""
     told: list[str] = []
@@ -214,7 +211,6 @@ def test_the_page_has_the_savings_that_the_command_prints(reported: Reported) ->
     assert "are not replayed for a page" not in reported.page
 
 
-@pytest.mark.spark
 def test_what_an_import_read_is_on_the_page_and_in_the_tables(reported: Reported) -> None:
     """Each kind of source with its damage, and how far the clocks of the sources are apart."""
     from coordinator_sim_reports import load
@@ -236,7 +232,6 @@ def test_what_an_import_read_is_on_the_page_and_in_the_tables(reported: Reported
         assert sorted(skews["median_us"]) == [-1_250_000, 0]
 
 
-@pytest.mark.spark
 def test_assignments_of_some_generations_alone_give_no_zeros(reported: Reported) -> None:
     """Where some assignments are missing, whatever follows from them is unknown, and not zero.
 
@@ -292,15 +287,13 @@ def test_tables_that_there_are_not_are_one_clear_error(reported: Reported, tmp_p
             tables.pandas("runs", ["trace_id", "nothing"])
 
 
-@pytest.mark.spark
-def test_what_is_cut_is_the_best_and_is_said(tmp_path: Path, spark: "SparkSession") -> None:
+def test_what_is_cut_is_the_best_and_is_said(tmp_path: Path) -> None:
     """Five groups with one to five rebalances, and room for two of each: the worst are shown.
 
     The n-th rebalance of a group takes n seconds, and the last group does not finish its last one.
     """
     from coordinator_sim_reports.page_options import PageLimits, PageOptions
 
-    del spark
     told = []
     for group in range(1, 6):
         for nth in range(1, group + 1):

@@ -3,21 +3,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-pytest.importorskip("pyspark", reason="needs the spark extra")
+pytest.importorskip("duckdb", reason="needs the spark extra")
 
 from coordinator_sim.cli.main import app
 from coordinator_sim.runs.run_directory import RunDirectoryWriter
 from coordinator_sim.trace.events import Event, RebalanceReason, RunInfo, Source, TraceEvent
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 WALL_US = 1_795_285_663_376_000
 NETWORK_PARTITION = "org.apache.kafka.trogdor.fault.NetworkPartitionFaultSpec"
@@ -62,9 +57,8 @@ class Reported:
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory: pytest.TempPathFactory, spark: "SparkSession") -> Reported:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
     """A scenario in virtual time, and a trace of a served cluster, in one report."""
-    del spark
     folder = tmp_path_factory.mktemp("beside")
     virtual, real, out = (folder / name for name in ("virtual", "real", "out"))
     runner = CliRunner()

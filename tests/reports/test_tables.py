@@ -9,18 +9,19 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
-from pyspark.sql import functions as F  # noqa: N812 - its usual name
-
+from coordinator_sim_reports.engine import Engine
 from coordinator_sim_reports.local_frames import has_no_rows, listed
-from coordinator_sim_reports.sources import RUN_COLUMNS
-from coordinator_sim_reports.tables import TableStore, nothing
+from coordinator_sim_reports.spark_engine import SparkEngine
+from coordinator_sim_reports.tables import keep_if, nothing
 from coordinator_sim_reports.transforms.assignments import assignments
-from coordinator_sim_reports.transforms.fault_windows import fault_windows
-from coordinator_sim_reports.transforms.groups import GroupPass, Records, group_events
+from coordinator_sim_reports.transforms.groups import Records, group_events, group_pass
 from coordinator_sim_reports.workers.group_tables import GROUP_TABLES, GROUPS
+from tests.reports.groups import given as table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from coordinator_sim_reports.local_engine import LocalEngine
 
 pytestmark = pytest.mark.spark
 
@@ -32,67 +33,65 @@ LINES: list[dict[str, Any]] = [
 RESIGNED = {"event": "COORD_RESIGNED", "group_id": None, "ordinal": 3, "offsets_partition": 7}
 
 
-def events_of(frame: Any, lines: list[dict[str, Any]]) -> Any:  # noqa: ANN401 - frames
-    """Events of one file of one trace."""
-    key = {"trace_id": "t", "cluster_id": "c", "source_ref": "server.log"}
-    return frame("events", [{**key, "ts_us": 0, **line} for line in lines])
-
-
 @pytest.mark.parametrize("lines", [LINES, [*LINES, RESIGNED]], ids=["plain", "resigned"])
 def test_events_of_groups_are_the_same_whether_their_kinds_are_known(
-    frame: Any,  # noqa: ANN401 - makes frames
-    lines: list[dict[str, Any]],
+    engine: "LocalEngine", lines: list[dict[str, Any]]
 ) -> None:
     """Where the coordinator resigns, both repeat it for its group; else there is nothing to do."""
-    events = events_of(frame, lines)
+    key = {"trace_id": "t", "cluster_id": "c", "source_ref": "server.log", "ts_us": 0}
+    events = table_of(engine, "events", [{**key, **line} for line in lines])
     kinds = {line["event"] for line in lines}
-    columns = ("ordinal", "event", "group_id")
     found = [
-        sorted(map(tuple, group_events(events, known).select(*columns).collect()))
+        sorted(
+            (row["ordinal"], row["event"], row["group_id"])
+            for row in engine.rows(group_events(engine, events, known))
+        )
         for known in (None, kinds)
     ]
     assert found[0] == found[1]
     assert [row[2] for row in found[0]] == ["g"] * (len(lines) - 1)
 
 
-def test_a_table_of_nothing_is_not_computed(
-    frame: Any,  # noqa: ANN401 - makes frames
-    spark: "SparkSession",
-    tmp_path: Path,
-) -> None:
+def test_a_table_of_nothing_is_not_computed(spark: "SparkSession", tmp_path: Path) -> None:
     """The table is kept with its columns, and nothing is computed of what builds on it."""
-    waiting = events_of(frame, LINES).select(
-        *("trace_id", "cluster_id", "group_id", F.lit(1).cast("bigint").alias("rebalance_no")),
-        F.col("ts_us").alias("stopped_us"),
-    )
     told: list[str] = []
-    store = TableStore(spark, tmp_path, told.append)
-    some = store.keep_if(True, "stopped", lambda: waiting)  # noqa: FBT003 - reads as a sentence
-    assert some.count() == len(LINES)
-    assert not has_no_rows(some)
-    empty = store.keep_if(False, "stopped", lambda: pytest.fail("is made"))  # noqa: FBT003 - as above
-    assert has_no_rows(empty.where("stopped_us > 1"))
+    engine = SparkEngine(spark, tmp_path, told.append)
+    row = {"trace_id": "t", "cluster_id": "c", "group_id": "g", "rebalance_no": 1, "stopped_us": 2}
+    waiting = table_of(engine, "stopped", [row] * 3)
+    some = keep_if(engine, True, "stopped", lambda: waiting)  # noqa: FBT003 - reads as a sentence
+    assert some.count() == 3
+    assert not engine.has_no_rows(some)
+    empty = keep_if(engine, False, "stopped", lambda: pytest.fail("is made"))  # noqa: FBT003 - as above
+    assert engine.has_no_rows(empty.where("stopped_us > 1"))
     kept = spark.read.parquet(str(tmp_path / "stopped"))
     assert kept.collect() == []
     assert kept.dtypes == some.dtypes
     assert told == ["stopped", "stopped"]
 
 
+@pytest.mark.parametrize("name", ["engine", "spark"])
 def test_columns_of_tables_of_nothing_are_those_of_computed_ones(
-    frame: Any,  # noqa: ANN401 - makes frames
-    spark: "SparkSession",
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Names and types, table by table; plans tell them, nothing is run."""
+    """Names and types, table by table; of Spark, plans tell them and nothing is run."""
+    at_hand = request.getfixturevalue(name)
+    engine: Engine = SparkEngine(at_hand, tmp_path, str) if name == "spark" else at_hand
     events, dense, pieces, resources = (
-        frame(name, []).limit(0) for name in ("events", "generations", "dense_pieces", "resources")
+        table_of(engine, each, [])
+        for each in ("events", "generations", "dense_pieces", "resources")
     )
-    made = GroupPass(Records(events, (), pieces, resources), {}, (*GROUP_TABLES, GROUPS))
-    computed = {name: made.table(name) for name in (*GROUP_TABLES, GROUPS)}
-    computed["assignments"] = assignments(dense, resources)
-    computed["fault_windows"] = fault_windows(events, listed(spark, [], RUN_COLUMNS))
-    assert {name: table.dtypes for name, table in computed.items()} == {
-        name: nothing(spark, name).dtypes for name in computed
-    }
+    made = group_pass(engine, Records(events, (), pieces, resources), {}, (*GROUP_TABLES, GROUPS))
+    computed = {each: made.table(each) for each in (*GROUP_TABLES, GROUPS)}
+    computed["assignments"] = assignments(engine, dense, resources)
+    for each, frame in computed.items():
+        assert columns_of(engine, frame) == columns_of(engine, nothing(engine, each)), each
+
+
+def columns_of(engine: Engine, frame: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - a frame
+    """Names and types."""
+    if isinstance(engine, SparkEngine):
+        return list(frame.dtypes)
+    return [(field.name, str(field.type)) for field in engine.arrow(frame).schema]
 
 
 rows_listed = st.lists(

@@ -1,10 +1,9 @@
-"""Work counted by Spark and by the pure module: the same numbers for the same events."""
+"""Work counted in a report and by the pure module: the same numbers for the same events."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,13 +25,11 @@ from coordinator_sim.trace.recorder import MemoryRecorder
 from coordinator_sim.trace.work import WorkCount, count_work, stretches_in
 from coordinator_sim_scenarios.catalog import all_scenarios
 from coordinator_sim_scenarios.strategies import scenarios
-from tests.reports.groups import of_events, on_spark, rows
+from tests.reports.groups import computed, of_events, rows
 from tests.simulated import events_of, scenario_of
 
 if TYPE_CHECKING:
-    from tests.reports.conftest import Frame
-
-pytest.importorskip("pyspark", reason="needs the spark extra")
+    from coordinator_sim_reports.engine import Engine
 
 LAG_COLUMNS = ("group_id", "topic", "partition", "at_us", "lag", "max_lag")
 POLICIES = st.sampled_from(
@@ -63,15 +60,14 @@ def of_each_trace(
     return found
 
 
-@pytest.mark.spark
 @settings(
     max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     drawn=st.lists(st.tuples(scenarios(), POLICIES, st.integers(0, 2**16)), min_size=4, max_size=4)
 )
-def test_spark_and_the_pure_module_agree(
-    frame: "Frame", drawn: list[tuple[Scenario, CommitPolicy, int]]
+def test_the_report_and_the_pure_module_agree(
+    engine: "Engine", drawn: list[tuple[Scenario, CommitPolicy, int]]
 ) -> None:
     """Consumers or tasks crash, freeze and are cut off: both count the same, run by run."""
     shared = msgspec.structs.replace(all_scenarios()["share-poison"], duration_ms=15_000)
@@ -80,7 +76,7 @@ def test_spark_and_the_pure_module_agree(
         recorder = MemoryRecorder()
         run_scenario(with_policy(scenario, policy), seed=seed, recorder=recorder)
         runs[f"run-{number}"] = recorder.events
-    tables = on_spark(frame, runs, ("work", "lag"))
+    tables = computed(engine, runs, ("work", "lag"))
     columns = WorkCount.__struct_fields__
     counted = of_each_trace(tables["work"], ("group_id", "connector"), columns)
     lags = of_each_trace(tables["lag"], ("ordinal",), LAG_COLUMNS)

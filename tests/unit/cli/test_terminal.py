@@ -52,18 +52,20 @@ def test_without_a_terminal_nothing_is_drawn(command: str, folder: Path) -> None
     assert "\\u001b" not in done.stdout + done.stderr
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     "command",
     [
         "demo",
         "report",
-        *(pytest.param(each, marks=pytest.mark.nightly) for each in ("rollout", "sweep")),
+        *(
+            pytest.param(each, marks=[pytest.mark.nightly, pytest.mark.spark])
+            for each in ("rollout", "sweep")
+        ),
     ],
 )
-def test_spinner_of_spark_is_drawn_until_ctrl_c(command: str, folder: Path) -> None:
+def test_spinner_of_a_job_is_drawn_until_ctrl_c(command: str, folder: Path) -> None:
     """The spinner turns before and between steps; Ctrl-C leaves one line and a visible cursor."""
-    step = "computed " if command == "report" else "starting Spark"
+    step = "computed " if command in {"demo", "report"} else "starting Spark"
     code, terminal, piped = run_on_terminal(
         "coordinator-sim", *SPARK[command], folder=folder, is_piped=True, until=step
     )

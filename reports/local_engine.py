@@ -1,0 +1,287 @@
+"""Computes a report in this process, by DuckDB: a small one is done before a JVM would be up."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from duckdb.func import SPECIAL
+from pyarrow.dataset import dataset
+
+from coordinator_sim.errors import DataError
+from coordinator_sim.runs.event_columns import table_of_events
+from coordinator_sim.runs.parquet import check_file, first_line, table_of_rows
+from coordinator_sim.runs.run_directory import RunDirectory
+from coordinator_sim.trace.events import RunInfo
+from coordinator_sim.trace.schema import (
+    EVENTS_DIR,
+    GENERATIONS_DIR,
+    RESOURCES_DIR,
+    event_schema,
+    generation_schema,
+    resource_schema,
+)
+from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
+from coordinator_sim_reports.engine import Dialect, MakeBatches, Row, TraceFrames
+from coordinator_sim_reports.sources import (
+    FILE_SCHEMA,
+    RUN_SCHEMA,
+    SKEW_SCHEMA,
+    facts_of,
+    file_rows,
+    run_rows,
+    skew_rows,
+)
+from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, pieces_of_table
+
+DUCKDB: Final = Dialect(
+    exploded=lambda array, at, item: (
+        f"generate_subscripts({array}, 1) - 1 AS {at}, unnest({array}) AS {item}"
+    ),
+    item=lambda array, at: f"{array}[{at} + 1]",
+    struct=lambda names: f"struct_pack({', '.join(f'{name} := {name}' for name in names)})",
+    sorted_list=lambda value: f"list_sort(list({value}))",
+    distinct=lambda value: f"count(DISTINCT {value})",
+)
+_MEMORY: Final = "1GB"
+"""What DuckDB holds before it writes to the disk."""
+_INTERRUPTED: Final = "Query interrupted"
+"""What DuckDB says of Ctrl-C."""
+_ROWS: Final = 20_000
+"""Rows of a batch of records, some tens of megabytes as objects."""
+
+
+class LocalPass:
+    """What one pass over groups made: files of tables, of which a view is made when it is read."""
+
+    def __init__(self, engine: "LocalEngine", folder: Path) -> None:
+        self._engine = engine
+        self._folder = folder
+
+    def table(self, name: str) -> str:
+        """Return the rows of a table."""
+        return self._engine.file(self._folder / f"{name}.parquet")
+
+
+class LocalEngine:
+    """Runs statements in this process; see `engine.Engine`. A context manager.
+
+    Args:
+        tables: Holds one directory of Parquet files per table; tables in it are replaced.
+        progress: Called with the name of each table that is done.
+        runs: The traces that `read` returns.
+    """
+
+    dialect = DUCKDB
+
+    def __init__(
+        self, tables: Path, progress: Callable[[str], None], runs: Sequence[RunDirectory]
+    ) -> None:
+        self._tables = tables
+        self._progress = progress
+        self._runs = runs
+        self._views = 0
+        self._functions: set[str] = set()
+        self._stack = ExitStack()
+        scratch = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="coordinator-sim-"))
+        self._scratch = Path(scratch)
+        config: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": scratch}
+        self._database = self._stack.enter_context(duckdb.connect(config=config))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+        if isinstance(error, RuntimeError) and str(error) == _INTERRUPTED:
+            raise KeyboardInterrupt from error
+
+    def read(self) -> TraceFrames:
+        """Return the tables of the traces.
+
+        Raises:
+            DataError: a file is no such table; names the file.
+        """
+        runs = self.listed(run_rows(self._runs), RUN_SCHEMA)
+        rows = self._table(EVENTS_DIR, event_schema())
+        dense = self._table(GENERATIONS_DIR, generation_schema())
+        pieces = pieces_of_table(self.arrow(dense).cast(generation_schema()))
+        return TraceFrames(
+            runs=runs,
+            events=self.sql(
+                "SELECT e.*, r.cluster_id FROM {rows} e JOIN {runs} r ON e.trace_id = r.trace_id",
+                rows=rows,
+                runs=runs,
+            ),
+            generations=dense,
+            dense_pieces=self._registered(pa.Table.from_batches(pieces, PIECE_SCHEMA)),
+            resources=self._table(RESOURCES_DIR, resource_schema()),
+            files=self.listed(file_rows(self._runs), FILE_SCHEMA),
+            skews=self.listed(skew_rows(self._runs), SKEW_SCHEMA),
+            facts=facts_of(self._runs),
+        )
+
+    def sql(self, statement: str, **frames: str) -> str:
+        """Return the rows of a statement."""
+        return self._view(statement.format(**frames))
+
+    def listed(self, rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> str:
+        """Return rows that are at hand as a frame."""
+        values = list(zip(*rows, strict=True)) or [()] * len(schema)
+        columns = [pa.array(each, field.type) for each, field in zip(values, schema, strict=True)]
+        return self._registered(pa.Table.from_arrays(columns, schema=schema))
+
+    def rows(self, frame: str) -> list[Row]:
+        """Compute the rows of a frame."""
+        rows: list[Row] = self.arrow(frame).to_pylist(maps_as_pydicts="strict")
+        return rows
+
+    def has_no_rows(self, frame: str) -> bool:
+        """Whether a frame is empty."""
+        return not self.arrow(self.sql("SELECT 1 FROM {frame} LIMIT 1", frame=frame)).num_rows
+
+    def shared(self, frame: str) -> str:
+        """Return a frame as it is: what is at hand costs nothing again."""
+        return frame
+
+    def register(self, name: str, function: Callable[[str, int | None], int]) -> None:
+        """Let statements call a function."""
+        if name not in self._functions:
+            kinds: list[Any] = ["VARCHAR", "INTEGER"]
+            self._database.create_function(name, function, kinds, "INTEGER", null_handling=SPECIAL)
+            self._functions.add(name)
+
+    def by_group(
+        self, records: str, make: MakeBatches, schemas: Mapping[str, pa.Schema]
+    ) -> LocalPass:
+        """Make the rows of tables, from the records of one group after the other."""
+        key = ", ".join(C.GROUP_KEY)
+        ordered = self.sql(
+            f"SELECT *, hash({key}) AS {C.GROUP_HASH} FROM {{records}}"
+            f" ORDER BY {key}, {C.ORDINAL} NULLS FIRST",
+            records=records,
+        )
+        folder = Path(tempfile.mkdtemp(dir=self._scratch))
+        with ExitStack() as stack, self._damage_named():
+            files = {
+                name: stack.enter_context(pq.ParquetWriter(folder / f"{name}.parquet", schema))
+                for name, schema in schemas.items()
+            }
+            batches = self._database.table(ordered).to_arrow_reader(_ROWS)
+            for batch in make(batches):
+                for name, file in files.items():
+                    rows = pa.RecordBatch.from_struct_array(batch.column(name).flatten())
+                    file.write_batch(rows)
+        return LocalPass(self, folder)
+
+    def keep(self, name: str, frame: str) -> str:
+        """Write a table, and return it as read from its file."""
+        return self.file(self._written(name, frame))
+
+    def write(self, name: str, frame: str) -> str:
+        """Write a table, and return it as it is."""
+        self._written(name, frame)
+        return frame
+
+    def file(self, path: Path) -> str:
+        """Return the rows of a Parquet file as a frame."""
+        return self._registered(dataset([str(path)], format="parquet"))
+
+    def _written(self, name: str, frame: str) -> Path:
+        folder = self._tables / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        path = folder / "part-00000.parquet"
+        with self._damage_named():
+            self._database.execute(
+                f"COPY {frame} TO {_quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+            )
+        self._progress(name)
+        return path
+
+    def _table(self, name: str, schema: pa.Schema) -> str:
+        """Return the rows of a table of all traces; columns that a file lacks are null."""
+        found = [path for run in self._runs for path in _files(run, name)]
+        for path in found:
+            check_file(path, schema)
+        rows = [_rows(run, name, schema) for run in self._runs if run.info.format == "jsonl"]
+        parts: list[Any] = [pa.concat_tables([schema.empty_table(), *rows])]
+        if found:
+            parts.append(dataset([str(path) for path in found], schema=schema, format="parquet"))
+        return self._view(" UNION ALL ".join(f"SELECT * FROM {self._registered(p)}" for p in parts))
+
+    def arrow(self, frame: str) -> pa.Table:
+        """Compute the rows of a frame, as a table."""
+        with self._damage_named():
+            return self._database.table(frame).to_arrow_table()
+
+    def _registered(self, table: Any) -> str:  # noqa: ANN401 - a table, or a dataset of files
+        name = self._named()
+        self._database.register(name, table)
+        return name
+
+    def _view(self, query: str) -> str:
+        name = self._named()
+        self._database.execute(f"CREATE TEMP VIEW {name} AS {query}")
+        return name
+
+    def _named(self) -> str:
+        self._views += 1
+        return f"frame_{self._views}"
+
+    @contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        """Name the file that cannot be read, where a statement fails for one."""
+        try:
+            yield
+        except duckdb.Error as error:
+            for run in self._runs:
+                for name in (EVENTS_DIR, GENERATIONS_DIR, RESOURCES_DIR):
+                    for path in _files(run, name):
+                        _check_readable(path)
+            raise DataError(first_line(error)) from error
+
+
+def _files(run: RunDirectory, name: str) -> list[Path]:
+    return sorted((run.path / name).rglob("*.parquet")) if run.info.format == "parquet" else []
+
+
+def _rows(run: RunDirectory, name: str, schema: pa.Schema) -> pa.Table:
+    """Return the rows of a table of a trace in JSON Lines."""
+    if name != EVENTS_DIR:
+        rows = run.generations() if name == GENERATIONS_DIR else run.resources()
+        return table_of_rows(schema, list(rows))
+    info = run.info
+    shared = RunInfo(
+        trace_id=info.trace_id,
+        source=info.source,
+        cluster_id=info.cluster_id,
+        version=info.version,
+        profile=info.profile,
+    )
+    events = list(run.events())
+    if not events:
+        return schema.empty_table()
+    return table_of_events(events, range(len(events)), shared, schema)
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        pq.ParquetFile(path).read()
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read: it is damaged") from error
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
