@@ -1,4 +1,4 @@
-"""Moves between generations from the dense form: CPU of the Spark job beside a numpy floor.
+"""Moves between generations from the dense form: CPU of the pass beside a numpy floor.
 
 500 groups of 200 partitions, 100 generations by default (10 million assignments), 1000 with
 `--full` (100 million). Bar: 25 CPU-seconds for 100 million, within 4 GB. The floor compares the
@@ -19,11 +19,9 @@ import pyarrow.parquet as pq
 
 from coordinator_sim.trace.events import Source
 from coordinator_sim.trace.schema import event_schema, generation_schema, resource_schema
-from coordinator_sim_reports.session import spark_session
-from coordinator_sim_reports.sources import ddl_of
-from coordinator_sim_reports.spark_engine import SparkEngine
+from coordinator_sim_reports.local_engine import LocalEngine
 from coordinator_sim_reports.transforms.groups import Records, group_pass
-from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, pieces_of_files
+from coordinator_sim_reports.workers.dense_files import pieces_of_rows
 from coordinator_sim_reports.workers.group import RunFacts
 
 GROUPS: Final = 500
@@ -44,6 +42,8 @@ RUN: Final = RunFacts(
     last_ts_us=0,
     end_us=0,
 )
+CLUSTER: Final = pa.field("cluster_id", pa.string())
+SUMS: Final = "SELECT CAST(sum(moved) AS BIGINT) AS moved FROM {moves}"
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _SAMPLE_S: Final = 0.2
@@ -203,7 +203,7 @@ def _held_bytes(pid: int) -> int:
 
 
 def main() -> None:
-    """Generate, measure, print; the JVM's start is left out."""
+    """Generate, measure, print."""
     generations = 1000 if "--full" in sys.argv else 100
     count = GROUPS * generations * PARTITIONS
     with tempfile.TemporaryDirectory() as scratch:
@@ -212,24 +212,19 @@ def main() -> None:
         before_s = time.process_time()
         floor = count_in_numpy(directory)
         floor_s = time.process_time() - before_s
-        with spark_session("local[2]", shuffle_partitions=4) as spark:
-            files = spark.read.format("binaryFile").load(str(directory))
-            dense = files.select("content").mapInArrow(pieces_of_files, ddl_of(PIECE_SCHEMA))
-            names = [("bench", 0, [f"p:orders-{number}" for number in range(PARTITIONS)])]
-            resources = spark.createDataFrame(names, ddl_of(resource_schema()))
-            spark.range(1).count()
-            events = spark.createDataFrame([], f"{ddl_of(event_schema())}, cluster_id string")
-            told = Records(events, (), dense, resources)
-            facts = {"bench": RUN}
-            with Usage() as whole:
-                row = (
-                    group_pass(SparkEngine(spark, Path(scratch), str), told, facts, ("moves",))
-                    .table("moves")
-                    .selectExpr("sum(moved)", "sum(kept)", "sum(excess_moves)", "avg(stickiness)")
-                    .first()
-                )
-    if row is None or row[0] != floor:
-        raise SystemExit(f"churn: Spark found {row} moves, numpy {floor}")
+        with Usage() as whole, LocalEngine(Path(scratch), str, ()) as engine:
+            dense = pq.ParquetFile(directory / "part-00000.parquet").iter_batches(generations)
+            names = ("bench", 0, [f"p:orders-{number}" for number in range(PARTITIONS)])
+            records = Records(
+                events=engine.frame_of(event_schema().append(CLUSTER).empty_table()),
+                kinds=(),
+                dense_pieces=engine.pieces_of(pieces_of_rows(dense)),
+                resources=engine.listed([names], resource_schema()),
+            )
+            moves = group_pass(engine, records, {"bench": RUN}, ("moves",)).table("moves")
+            (row,) = engine.rows(engine.sql(SUMS, moves=moves))
+    if row["moved"] != floor:
+        raise SystemExit(f"churn: the pass found {row['moved']} moves, numpy {floor}")
     per_100m = whole.cpu_s * 100_000_000 / count
     print(
         f"churn: {count / 1e6:.0f} M assignments, {floor / 1e6:.1f} M moves: "

@@ -2,9 +2,10 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from struct import Struct
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -39,6 +40,7 @@ from coordinator_sim_reports.sources import (
     skew_rows,
 )
 from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, pieces_of_table
+from coordinator_sim_reports.workers.group_records import DENSE
 
 DUCKDB: Final = Dialect(
     exploded=lambda array, at, item: (
@@ -55,6 +57,10 @@ _INTERRUPTED: Final = "Query interrupted"
 """What DuckDB says of Ctrl-C."""
 _ROWS: Final = 20_000
 """Rows of a batch of records, some tens of megabytes as objects."""
+_PIECE_BYTES: Final = 32 << 20
+"""Bytes of assignments in a batch of records, or those of one group."""
+_PLACE: Final = Struct("<QQ")
+"""Where the bytes of a piece are: offset and length."""
 
 
 class LocalPass:
@@ -91,7 +97,10 @@ class LocalEngine:
         self._stack = ExitStack()
         scratch = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="coordinator-sim-"))
         self._scratch = Path(scratch)
-        config: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": scratch}
+        self._pieces_file = self._scratch / "pieces"
+        self._pieces_file.touch()
+        # Sums over parts of a table would depend on which thread is done first.
+        config: dict[str, Any] = {"memory_limit": _MEMORY, "temp_directory": scratch, "threads": 1}
         self._database = self._stack.enter_context(duckdb.connect(config=config))
 
     def __enter__(self) -> Self:
@@ -115,8 +124,6 @@ class LocalEngine:
         """
         runs = self.listed(run_rows(self._runs), RUN_SCHEMA)
         rows = self._table(EVENTS_DIR, event_schema())
-        dense = self._table(GENERATIONS_DIR, generation_schema())
-        pieces = pieces_of_table(self.arrow(dense).cast(generation_schema()))
         return TraceFrames(
             runs=runs,
             events=self.sql(
@@ -124,8 +131,8 @@ class LocalEngine:
                 rows=rows,
                 runs=runs,
             ),
-            generations=dense,
-            dense_pieces=self._registered(pa.Table.from_batches(pieces, PIECE_SCHEMA)),
+            generations=self._table(GENERATIONS_DIR, generation_schema()),
+            dense_pieces=self._pieces(),
             resources=self._table(RESOURCES_DIR, resource_schema()),
             files=self.listed(file_rows(self._runs), FILE_SCHEMA),
             skews=self.listed(skew_rows(self._runs), SKEW_SCHEMA),
@@ -140,7 +147,7 @@ class LocalEngine:
         """Return rows that are at hand as a frame."""
         values = list(zip(*rows, strict=True)) or [()] * len(schema)
         columns = [pa.array(each, field.type) for each, field in zip(values, schema, strict=True)]
-        return self._registered(pa.Table.from_arrays(columns, schema=schema))
+        return self.frame_of(pa.Table.from_arrays(columns, schema=schema))
 
     def rows(self, frame: str) -> list[Row]:
         """Compute the rows of a frame."""
@@ -179,7 +186,7 @@ class LocalEngine:
                 for name, schema in schemas.items()
             }
             batches = self._database.table(ordered).to_arrow_reader(_ROWS)
-            for batch in make(batches):
+            for batch in make(self._with_pieces(batches)):
                 for name, file in files.items():
                     rows = pa.RecordBatch.from_struct_array(batch.column(name).flatten())
                     file.write_batch(rows)
@@ -196,7 +203,7 @@ class LocalEngine:
 
     def file(self, path: Path) -> str:
         """Return the rows of a Parquet file as a frame."""
-        return self._registered(dataset([str(path)], format="parquet"))
+        return self.frame_of(dataset([str(path)], format="parquet"))
 
     def _written(self, name: str, frame: str) -> Path:
         folder = self._tables / name
@@ -210,6 +217,47 @@ class LocalEngine:
         self._progress(name)
         return path
 
+    def _pieces(self) -> str:
+        """Return the assignments of groups as bytes, of one file after the other."""
+        schema = generation_schema()
+        rows = (table for run in self._runs for table in _tables(run, GENERATIONS_DIR, schema))
+        return self.pieces_of(batch for table in rows for batch in pieces_of_table(table))
+
+    def pieces_of(self, batches: Iterable[pa.RecordBatch]) -> str:
+        """Return pieces (`PIECE_SCHEMA`) as a frame, of which the bytes wait in a file.
+
+        Sorted with the other records of groups, they would have to fit into memory together.
+        """
+        place = PIECE_SCHEMA.get_field_index(DENSE)
+        found = [PIECE_SCHEMA.empty_table()]
+        with self._pieces_file.open("ab") as file:
+            for batch in batches:
+                places = []
+                for piece in batch.column(place):
+                    places.append(_PLACE.pack(file.tell(), len(piece.as_buffer())))
+                    file.write(piece.as_buffer())
+                columns = batch.columns
+                columns[place] = pa.array(places, pa.binary())
+                found.append(pa.table(columns, schema=PIECE_SCHEMA))
+        return self.frame_of(pa.concat_tables(found))
+
+    def _with_pieces(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield records with the bytes of their pieces, cut so that they fit into memory."""
+        with self._pieces_file.open("rb") as file:
+            for batch in batches:
+                first = size = 0
+                dense: list[bytes | None] = []
+                for row, place in enumerate(batch.column(DENSE).to_pylist(), 1):
+                    dense.append(None)
+                    if place is not None:
+                        offset, length = _PLACE.unpack(place)
+                        file.seek(offset)
+                        dense[-1] = file.read(length)
+                        size += length
+                    if size >= _PIECE_BYTES or row == batch.num_rows:
+                        yield _replaced(batch.slice(first, row - first), DENSE, dense)
+                        first, size, dense = row, 0, []
+
     def _table(self, name: str, schema: pa.Schema) -> str:
         """Return the rows of a table of all traces; columns that a file lacks are null."""
         found = [path for run in self._runs for path in _files(run, name)]
@@ -219,14 +267,15 @@ class LocalEngine:
         parts: list[Any] = [pa.concat_tables([schema.empty_table(), *rows])]
         if found:
             parts.append(dataset([str(path) for path in found], schema=schema, format="parquet"))
-        return self._view(" UNION ALL ".join(f"SELECT * FROM {self._registered(p)}" for p in parts))
+        return self._view(" UNION ALL ".join(f"SELECT * FROM {self.frame_of(p)}" for p in parts))
 
     def arrow(self, frame: str) -> pa.Table:
         """Compute the rows of a frame, as a table."""
         with self._damage_named():
             return self._database.table(frame).to_arrow_table()
 
-    def _registered(self, table: Any) -> str:  # noqa: ANN401 - a table, or a dataset of files
+    def frame_of(self, table: Any) -> str:  # noqa: ANN401 - a table, or a dataset of files
+        """Return rows that Arrow has as a frame."""
         name = self._named()
         self._database.register(name, table)
         return name
@@ -245,11 +294,16 @@ class LocalEngine:
         """Name the file that cannot be read, where a statement fails for one."""
         try:
             yield
+        except duckdb.OutOfMemoryException as error:
+            raise DataError(
+                f"the report needs more than {_MEMORY} of memory here; name a Spark master, "
+                "as --master 'local[2]'"
+            ) from error
         except duckdb.Error as error:
             for run in self._runs:
                 for name in (EVENTS_DIR, GENERATIONS_DIR, RESOURCES_DIR):
                     for path in _files(run, name):
-                        _check_readable(path)
+                        _read(path)
             raise DataError(first_line(error)) from error
 
 
@@ -276,9 +330,23 @@ def _rows(run: RunDirectory, name: str, schema: pa.Schema) -> pa.Table:
     return table_of_events(events, range(len(events)), shared, schema)
 
 
-def _check_readable(path: Path) -> None:
+def _tables(run: RunDirectory, name: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield the rows of a table of a trace, file by file."""
+    if run.info.format == "jsonl":
+        yield _rows(run, name, schema)
+    for path in _files(run, name):
+        parts = [schema.empty_table(), _read(path)]
+        yield pa.concat_tables(parts, promote_options="default").select(schema.names)
+
+
+def _replaced(batch: pa.RecordBatch, name: str, values: list[Any]) -> pa.RecordBatch:
+    place = batch.schema.get_field_index(name)
+    return batch.set_column(place, batch.schema.field(place), pa.array(values, pa.binary()))
+
+
+def _read(path: Path) -> pa.Table:
     try:
-        pq.ParquetFile(path).read()
+        return pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} cannot be read: it is damaged") from error
 

@@ -210,10 +210,12 @@ def _complete(life: Sequence[Handed]) -> Iterator[tuple[int, Handed]]:
 def _move(before: Handed, after: Handed, chain: int) -> Move:
     """Compare two generations; only what changed is looked at one by one."""
     old_keys, keys, owners = before.row.member_keys, after.row.member_keys, after.owners
-    is_same = old_keys == keys
-    now_at = {key: place for place, key in enumerate(keys)}
-    places = [*(now_at.get(key, _GONE) for key in old_keys), _NOBODY]
-    old = before.owners if is_same else tuple(map(places.__getitem__, before.owners))
+    places: Sequence[int] = range(len(keys))
+    old = before.owners
+    if old_keys != keys:
+        now_at = {key: place for place, key in enumerate(keys)}
+        places = [now_at.get(key, _GONE) for key in old_keys]
+        old = tuple(map([*places, _NOBODY].__getitem__, old))
     old += (_NOBODY,) * (len(owners) - len(old))
     moved = orphaned = added = dropped = 0
     held = list(before.loads)
@@ -227,9 +229,11 @@ def _move(before: Handed, after: Handed, chain: int) -> Move:
             moved += 1
             orphaned += old[resource] == _GONE
     resource_count = sum(after.loads)
-    survivors = [(held[at], now) for at, now in enumerate(places[:-1]) if now != _GONE]
-    had = [count for count, _ in survivors]
-    lb_sizes = orphaned + sum(max(0, count - after.loads[now]) for count, now in survivors)
+    had = [count for count, now in zip(held, places, strict=True) if now != _GONE]
+    have = [after.loads[now] for now in places if now != _GONE]
+    lb_sizes = orphaned + sum(
+        count - load for count, load in zip(had, have, strict=True) if count > load
+    )
     lb_balanced = None
     if after.row.subscriptions_equal and keys:
         lb_balanced = orphaned + _over_fair_share(had, resource_count, len(keys))
