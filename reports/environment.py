@@ -15,7 +15,8 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 def page_environment() -> jinja2.Environment:
     """Return the environment of all pages: their templates, and filters for values.
 
-    `style` and `script` are the stylesheet and the script that pages hold.
+    `style` and `script` are the stylesheet and the script of all pages, `range_script` is that of
+    pages with a range.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
@@ -34,7 +35,8 @@ def page_environment() -> jinja2.Environment:
         count_spread=partial(formats.spread_of, form=formats.format_count),
         seconds_spread=partial(formats.spread_of, form=formats.format_seconds),
     )
-    for name, file in (("style", "page.css"), ("script", "page.js")):
+    files = {"style": "page.css", "script": "page.js", "range_script": "range.js"}
+    for name, file in files.items():
         text = (_TEMPLATES / file).read_text(encoding="utf-8")
         environment.globals[name] = Markup(text)  # noqa: S704 - our own file
     return environment

@@ -13,6 +13,7 @@ from coordinator_sim_reports.charts.steps import step_chart
 from coordinator_sim_reports.charts.timeline import axis_of, seconds_of
 from coordinator_sim_reports.formats import format_duration, mark_quality
 from coordinator_sim_reports.group_table import group_facts, group_key
+from coordinator_sim_reports.page_range import span_of
 from coordinator_sim_reports.page_rows import ReportRows
 from coordinator_sim_reports.run_labels import RunLabel
 
@@ -111,6 +112,7 @@ def _told(row: Row, label: RunLabel) -> dict[str, Any]:
         **row,
         "when": label.when(row["seen_us"]),
         "date": label.date(row["seen_us"]),
+        "span": span_of(label, row["seen_us"]),
         "took": mark_quality(took, row["timing_quality"]),
         "lines": source_lines(row["source_refs"] or ()),
     }

@@ -131,16 +131,16 @@ def group_key(row: Row) -> tuple[str, ...]:
     return (row["trace_id"], row["cluster_id"], row["group_id"])
 
 
-def group_facts(group: Row) -> list[tuple[str, Cell]]:
-    """Return the figures that are known of one group, with their headings.
+def group_facts(group: Row) -> list[tuple[Column, Cell]]:
+    """Return the figures that are known of one group, with their columns.
 
     Args:
         group: Row of `groups`, with `longest_ms`.
     """
-    cells = [(column.title, cell_of(group, column)) for column in _COLUMNS]
+    cells = [(column, cell_of(group, column)) for column in _COLUMNS]
     return [
-        (title, cell)
-        for (title, cell), column in zip(cells, _COLUMNS, strict=True)
+        (column, cell)
+        for column, cell in cells
         if cell.value or (cell.value is not None and not column.is_rare)
     ]
 

@@ -22,7 +22,9 @@ class PageLimits(Struct, frozen=True, kw_only=True):
         days: Days with costs; the costliest.
         deploys: Deploys with costs; the costliest.
         storms: Storms; the costliest.
-        slices: Slices of time of that map.
+        slices: Slices of time of that map, and of the strip from which a reader chooses a range.
+        ranged: Rebalances from which the page computes the figures of a range anew; where there are
+            more, such figures are of the whole trace.
         section_rows: Rows of the table of rebalances in a group's section.
         members: Lanes in a group's section.
         resources: Rows of owners in a group's section.
@@ -41,6 +43,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     deploys: int = 30
     storms: int = 30
     slices: int = 120
+    ranged: int = 10_000
     section_rows: int = 20
     members: int = 40
     resources: int = 40

@@ -27,8 +27,10 @@ class ReportRows:
     happened to groups in them) cover the runs in `told` (`one_world_each`) and are cut to the
     options' limits, the worst first, of windows the earliest; `told_totals` has the uncut counts.
     `costs` are those of days and deploys. `sessions`, `waits`, `owners`, `imbalance` and
-    `share_records` are those of the groups with a section; `densities` is empty where all groups
-    have one. `runs` and `told` are in the order in which the runs were named.
+    `share_records` are those of the groups with a section; `densities` are those of all rebalances
+    of these runs. `ranged` are all rebalances of all runs in order of time, with what they cost;
+    empty where they are more than the options' limit. `runs` and `told` are in the order in which
+    the runs were named.
     """
 
     options: PageOptions
@@ -57,6 +59,7 @@ class ReportRows:
     owners: Sequence[Row]
     imbalance: Sequence[Row]
     densities: Sequence[Row]
+    ranged: Sequence[Row]
     share_records: Sequence[Row]
 
 
@@ -83,7 +86,7 @@ def page_rows(folder: Path, runs: Sequence[Row], options: PageOptions) -> Report
     worst = groups.slice(0, limits.groups)
     drawn_groups = worst.slice(0, limits.drawn_groups)
     told_totals = selection.totals(groups)
-    is_whole = len(told) == len(runs)
+    totals = told_totals if len(told) == len(runs) else selection.totals(of_all("groups").whole())
     rebalances = written("rebalances")
     listed = selection.longest(selection.named_rebalances(rebalances, groups), limits.listed)
     drawn = selection.longest(selection.named_rebalances(rebalances, drawn_groups), limits.drawn)
@@ -91,7 +94,7 @@ def page_rows(folder: Path, runs: Sequence[Row], options: PageOptions) -> Report
     shown_windows = windows[: limits.windows]
     return ReportRows(
         options=options,
-        totals=told_totals if is_whole else selection.totals(of_all("groups").whole()),
+        totals=totals,
         told_totals=told_totals,
         runs=runs,
         told=told,
@@ -123,13 +126,24 @@ def page_rows(folder: Path, runs: Sequence[Row], options: PageOptions) -> Report
         imbalance=selection.drawn_imbalance(
             written("imbalance").of_groups(drawn_groups), limits.intervals
         ),
-        densities=_densities(rebalances, groups, told, options)
-        if told_totals["groups"] > limits.drawn_groups
-        else [],
+        densities=_densities(rebalances, groups, told, options),
+        ranged=_ranged(folder) if totals["rebalances"] <= limits.ranged else [],
         share_records=selection.sorted_rows(
             written("share_records").of_groups(drawn_groups), *C.GROUP_KEY, "topic"
         ),
     )
+
+
+def _ranged(folder: Path) -> list[dict[str, Any]]:
+    """Return the rebalances of all runs with what they cost, in order of time."""
+    key = [*C.GROUP_KEY, C.REBALANCE_NO]
+    told = (*key, "seen_us", "reason", "outcome", "followup", "total_ms", "members")
+    charged = (*key, "stopped_us", "unowned_us", "moved")
+    left, right = (
+        pa.concat_tables(part.select(names) for part in WrittenTable(folder / name).parts())
+        for name, names in (("rebalances", told), ("rebalance_costs", charged))
+    )
+    return selection.sorted_rows([left.join(right, key)], "seen_us", *key)
 
 
 def _densities(

@@ -36,6 +36,13 @@ from coordinator_sim_reports.formats import (
 )
 from coordinator_sim_reports.group_sections import group_anchors, group_sections, source_lines
 from coordinator_sim_reports.group_table import Cell, Column, cell_of, group_key, group_table
+from coordinator_sim_reports.page_range import (
+    marks_of,
+    overview_chart,
+    range_data,
+    span_of,
+    summed,
+)
 from coordinator_sim_reports.page_rows import ReportRows
 from coordinator_sim_reports.run_labels import RunLabel, are_beside, choice_of, run_labels
 
@@ -163,9 +170,9 @@ def finding_rows(
     Returns:
         Rows with `title` (the kind in words), `what`, `change`, `assumes`, `group_id`, `run_name`,
         `anchor` of the group's section (empty for none), `rebalances`, `times` (first and last
-        occurrence; empty where it is not told), `cost`, `saves` (a sentence; null where the page
-        does not compute it), `is_computed`, `command` (it shows more; null where there is none),
-        `why_not`, `basis`, `confidence` and `lines`.
+        occurrence; empty where it is not told) and the same as `span`, `cost`, `saves`
+        (a sentence; null where the page does not compute it), `is_computed`, `command` (it shows
+        more; null where there is none), `why_not`, `basis`, `confidence` and `lines`.
     """
     return [
         {
@@ -180,6 +187,7 @@ def finding_rows(
             "anchor": anchors.get(group_key(row), ""),
             "rebalances": format_count(row["rebalances"]),
             "times": _times(row, labels[row["trace_id"]]),
+            "span": _span(row, labels) if row["first_us"] is not None else "",
             "cost": f"{format_seconds(row['cost_s'])} {row['cost_unit']}",
             "cost_s": row["cost_s"],
             "saves": row["saving"],
@@ -248,8 +256,8 @@ def fault_rows(
 
     Returns:
         Rows with `name`, `kind` (the class of a task, else empty), `run_name`, `when`, `date`,
-        `length_ms`, `is_ended`; `effects` of the window; `is_first` of those that are the same
-        window.
+        `span`, `length_ms`, `is_ended`; `effects` of the window; `is_first` of those that are the
+        same window.
     """
     by_window: dict[tuple[object, ...], list[Row]] = {}
     for effect in effects:
@@ -272,6 +280,7 @@ def fault_rows(
                 "run_name": label.name,
                 "when": label.when(window["from_us"]),
                 "date": label.date(window["from_us"]),
+                "span": span_of(label, window["from_us"], window["to_us"]),
                 "length_ms": (window["to_us"] - window["from_us"]) / 1000,
                 "is_ended": window["is_ended"],
                 "effects": by_window.get(_window_key(window), []),
@@ -345,7 +354,7 @@ class CostTable:
         names: Headings of the cells that name a row.
         columns: Columns of figures that some row knows.
         unknown: Headings of the columns that none knows.
-        rows: Pairs of names and figures.
+        rows: Names, figures, and the time (`span_of`) of each row.
         total: Rows that there are, of which the costliest are shown.
     """
 
@@ -353,7 +362,7 @@ class CostTable:
     names: Sequence[str]
     columns: Sequence[Column]
     unknown: Sequence[str]
-    rows: Sequence[tuple[Sequence[Name], Sequence[Cell]]]
+    rows: Sequence[tuple[Sequence[Name], Sequence[Cell], str]]
     total: int
 
 
@@ -384,7 +393,7 @@ def cost_tables(
     days = [row for row in costs if row["scope"] == "day"]
     deploys = [row for row in costs if row["scope"] == "deploy"]
     found = (
-        _table("By day", ("day", "run"), days, lambda row: [_day(row, labels), run(row)]),
+        _table("By day", ("day", "run"), days, lambda row: [_day(row, labels), run(row)], labels),
         _table(
             "By deploy",
             ("group", "run", "deploy", "from"),
@@ -395,19 +404,25 @@ def cost_tables(
                 Name(str(row["deploy_no"]), row["deploy_no"]),
                 since(row),
             ],
+            labels,
         ),
         _table(
             "Storms and loops",
             ("group", "run", "kind", "from", "lasted", "members", "the first"),
             storms,
             lambda row: [group(row), run(row), Name(row["kind"]), since(row), *_storm(row)],
+            labels,
         ),
     )
     return [table for table in found if table.rows]
 
 
 def _table(
-    title: str, names: Sequence[str], rows: Sequence[Row], named: Callable[[Row], Sequence[Name]]
+    title: str,
+    names: Sequence[str],
+    rows: Sequence[Row],
+    named: Callable[[Row], Sequence[Name]],
+    labels: Mapping[str, RunLabel],
 ) -> CostTable:
     told = {each.name: any(row[each.name] is not None for row in rows) for each in _FIGURES}
     columns = [each for each in _FIGURES if told[each.name]]
@@ -417,9 +432,16 @@ def _table(
         names=names,
         columns=columns,
         unknown=[each.title for each in _FIGURES if not told[each.name]],
-        rows=[(named(row), [cell_of(row, each) for each in columns]) for row in full],
+        rows=[
+            (named(row), [cell_of(row, each) for each in columns], _span(row, labels))
+            for row in full
+        ],
         total=max((row["of_rows"] for row in rows), default=0),
     )
+
+
+def _span(row: Row, labels: Mapping[str, RunLabel]) -> str:
+    return span_of(labels[row["trace_id"]], row["first_us"], row["last_us"])
 
 
 def _quality(row: Row) -> str:
@@ -511,6 +533,9 @@ def render_page(rows: ReportRows) -> str:
     return template.render(
         title=rows.options.title,
         shown=rows.options.shown,
+        marks_of=marks_of,
+        overview=overview_chart(rows, labels),
+        range_data=range_data(rows, labels),
         version=__version__,
         answers=answers_of(rows.comparison),
         churn_columns=CHURN.values(),
@@ -575,40 +600,41 @@ def _quality_of_worlds(rows: Sequence[Row], labels: Mapping[str, RunLabel]) -> l
     return list(merged.values())
 
 
-def _headline(rows: ReportRows) -> list[tuple[str, str, str]]:
-    """Return number, name and footnote of the boxes on top."""
+def _headline(rows: ReportRows) -> list[tuple[str, str, Markup, str]]:
+    """Return number, name, footnote and the number's name in a range of the boxes on top."""
     total = next((row for row in rows.durations if row["phase"] == "total"), None)
     sums = rows.totals
-    followups = sums["rebalances"] - sums["logical_rebalances"]
+    followups = summed("followups", f"{sums['rebalances'] - sums['logical_rebalances']:,}")
+    unfinished = summed("open_rebalances", f"{sums['open_rebalances']:,}")
+    note = Markup("{} of them follow-up rounds, {} unfinished").format(followups, unfinished)
+    runs, rebalances, moved = (
+        formats.format_count(each) for each in (len(rows.runs), sums["rebalances"], sums["moved"])
+    )
     boxes = [
-        (formats.format_count(len(rows.runs)), "runs", f"{sums['groups']:,} groups"),
-        (
-            formats.format_count(sums["rebalances"]),
-            "rebalances",
-            f"{followups:,} of them follow-up rounds, {sums['open_rebalances']:,} unfinished",
-        ),
+        (runs, f"run{'s' * (runs != '1')}", _groups(sums["groups"]), "runs"),
+        (rebalances, f"rebalance{'s' * (rebalances != '1')}", note, "rebalances"),
     ]
     if total is not None:
+        most = summed("p99_ms", formats.format_duration(total["p99_ms"]))
+        median, longest = (formats.format_duration(total[name]) for name in ("p50_ms", "max_ms"))
         boxes += [
-            (formats.format_duration(total["p50_ms"]), "median rebalance", "finished ones"),
-            (
-                formats.format_duration(total["max_ms"]),
-                "longest rebalance",
-                f"99 % within {formats.format_duration(total['p99_ms'])}",
-            ),
+            (median, "median rebalance", Markup("finished ones"), "p50_ms"),
+            (longest, "longest rebalance", Markup("99 % within {}").format(most), "max_ms"),
         ]
     if sums["moved"] is not None:
-        resumed = sums["restarted_in_place"] or 0
+        resumed = Markup("{:,} for nothing: same owner").format(sums["restarted_in_place"] or 0)
+        interrupted = formats.format_count(sums["interrupted"])
+        unowned = formats.format_seconds(sums["unowned_s"])
         boxes += [
-            (formats.format_count(sums["moved"]), "resources moved", "all runs together"),
-            (
-                formats.format_count(sums["interrupted"]),
-                "interruptions",
-                f"{resumed:,} for nothing: same owner",
-            ),
-            (formats.format_seconds(sums["unowned_s"]), "partition-seconds unowned", "all runs"),
+            (moved, "resources moved", Markup("all runs together"), "moved"),
+            (interrupted, "interruptions", resumed, "interrupted"),
+            (unowned, "partition-seconds unowned", Markup("all runs"), "unowned_s"),
         ]
     return boxes
+
+
+def _groups(count: int) -> Markup:
+    return Markup("{:,} group{}").format(count, "s" * (count != 1))
 
 
 def _labelled(
@@ -624,6 +650,7 @@ def _labelled(
             "anchor": anchors.get(group_key(row), ""),
             "when": labels[row["trace_id"]].when(row["seen_us"]),
             "date": labels[row["trace_id"]].date(row["seen_us"]),
+            "span": span_of(labels[row["trace_id"]], row["seen_us"]),
             "shown_us": row["seen_us"] - (labels[row["trace_id"]].origin_us or 0),
             "lines": source_lines(row["source_refs"] or ()),
         }
@@ -661,12 +688,12 @@ def _density_chart(
     anchors: Mapping[tuple[str, ...], str],
 ) -> Markup | None:
     """Return the map of densities, a row for each of the worst groups, and one for the others."""
-    if not rows.densities:
+    limits = rows.options.limits
+    if rows.told_totals["groups"] <= limits.drawn_groups:
         return None
     counts: dict[tuple[str | None, ...], dict[int, int]] = {}
     for row in rows.densities:
         counts.setdefault(group_key(row), {})[row["slice"]] = row["count"]
-    limits = rows.options.limits
     mapped = rows.groups[: limits.mapped_groups]
     several = len(labels) > 1
     named = [

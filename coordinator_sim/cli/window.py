@@ -194,7 +194,7 @@ def _instant_us(text: str, origin: _Origin, before_us: int | None = None) -> int
     try:
         if _TIME_OF_DAY.fullmatch(text):
             limit = _EPOCH + (origin.end_us if before_us is None else before_us) * _US
-            clock_time = time.fromisoformat(text.zfill(5) if text[1] == ":" else text)
+            clock_time = time.fromisoformat(f"0{text}" if text[1] == ":" else text)
             zone = clock_time.tzinfo or origin.zone
             day = limit.astimezone(zone).date()
             at = datetime.combine(day, clock_time, zone)

@@ -52,18 +52,20 @@ const makeFilterable = (table) => {
   });
   const apply = () => {
     const wanted = search.value.trim().toLowerCase();
+    const own = rows.filter((row) => !row.classList.contains("out"));
     let shown = 0;
-    rows.forEach((row) => {
+    own.forEach((row) => {
       const isIn = row.textContent.toLowerCase().includes(wanted) && choices.every(({ column, select }) => {
         const cell = row.cells[column];
-        const own = cell.dataset.values?.split(" ") ?? [cell.textContent.trim()];
-        return select.value === "" || own.includes(select.value);
+        const values = cell.dataset.values?.split(" ") ?? [cell.textContent.trim()];
+        return select.value === "" || values.includes(select.value);
       });
       row.hidden = !isIn;
       shown += isIn ? 1 : 0;
     });
-    said.textContent = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")}`;
+    said.textContent = `${shown.toLocaleString("en")} of ${own.length.toLocaleString("en")}`;
   };
+  document.addEventListener("range", apply);
   [search, ...choices.map((choice) => choice.select)].forEach((each) => each.addEventListener("input", apply));
   const tools = made("div", { className: "tools" }, made("label", {}, "search ", search), ...choices.map((choice) => choice.label), said);
   (table.closest(".scroll") ?? table).before(tools);
@@ -80,7 +82,7 @@ const ticksOf = (from, to, isCalendar) => {
   const plain = [1, 2, 5, 10].map((each) => each * power).find((step) => step >= span / 7);
   const step = (isCalendar && span / 7 >= 1 && STEPS.find((each) => span / each <= 7)) || plain;
   const format = (at) => {
-    if (!isCalendar) return at.toLocaleString("en", { maximumFractionDigits: 3 });
+    if (!isCalendar) return (at + 0).toLocaleString("en", { maximumFractionDigits: 3 });
     const text = new Date(at * 1000).toISOString();
     if (step >= 86400) return text.slice(0, 10);
     return span > 86400 ? text.slice(5, 16).replace("T", " ") : text.slice(11, step < 1 ? 23 : 19);
@@ -100,16 +102,46 @@ const svgElement = (name, parts, text = "") => {
   return element;
 };
 
+// Calls back with the ends of what is dragged over a plot, as shares of its width.
+const makeDraggable = (plot, act) => {
+  let mark = null;
+  let begin = 0;
+  const at = (event) => Math.min(1, Math.max(0, (event.clientX - plot.getBoundingClientRect().left) / plot.getBoundingClientRect().width));
+  plot.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "touch" || event.button !== 0) return;
+    begin = at(event);
+    mark = svgElement("rect", { class: "chosen", y: 0, height: "100%", x: `${100 * begin}%`, width: 0 });
+    plot.append(mark);
+    plot.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  plot.addEventListener("pointermove", (event) => {
+    if (mark === null) return;
+    mark.setAttribute("x", `${100 * Math.min(begin, at(event))}%`);
+    mark.setAttribute("width", `${100 * Math.abs(at(event) - begin)}%`);
+  });
+  plot.addEventListener("pointerup", (event) => {
+    if (mark === null) return;
+    mark.remove();
+    mark = null;
+    const [low, high] = [Math.min(begin, at(event)), Math.max(begin, at(event))];
+    if (high - low > 0.01) act(low, high);
+  });
+  plot.addEventListener("pointercancel", () => { mark?.remove(); mark = null; });
+};
+
 const makeZoomable = (box) => {
   const charts = [...box.querySelectorAll(".chart[data-from]")];
   if (charts.length === 0) return;
   box.classList.add("zoomable");
-  const whole = [Number(charts[0].dataset.from), Number(charts[0].dataset.to)];
+  const full = [Number(charts[0].dataset.from), Number(charts[0].dataset.to)];
+  let whole = full;
   const isCalendar = charts[0].dataset.calendar !== undefined;
   let [from, to] = whole;
   const draw = () => {
-    const factor = (whole[1] - whole[0]) / (to - from);
-    const place = (-100 * (from - whole[0])) / (to - from);
+    const factor = (full[1] - full[0]) / (to - from);
+    const place = (-100 * (from - full[0])) / (to - from);
+    const enlarged = (whole[1] - whole[0]) / (to - from);
     const ticks = ticksOf(from, to, isCalendar);
     charts.forEach((chart) => {
       const moved = chart.querySelector(".moved");
@@ -118,10 +150,10 @@ const makeZoomable = (box) => {
       chart.querySelector(".grid").replaceChildren(...ticks.map(([at]) => svgElement("line", { x1: `${at}%`, x2: `${at}%`, y1: 0, y2: "100%" })));
       chart.querySelector(".axis").replaceChildren(...ticks.map(([at, text]) => svgElement("text", { x: `${at}%`, y: 15 }, text)));
     });
-    said.textContent = factor > 1.001 ? `${factor.toFixed(1)} times as large` : "";
+    said.textContent = enlarged > 1.001 ? `${enlarged.toFixed(1)} times as large` : "";
   };
   const show = (low, high) => {
-    const least = (whole[1] - whole[0]) / 5000;
+    const least = (full[1] - full[0]) / 5000;
     const length = Math.min(whole[1] - whole[0], Math.max(least, high - low));
     from = Math.min(Math.max(whole[0], low), whole[1] - length);
     to = from + length;
@@ -143,31 +175,12 @@ const makeZoomable = (box) => {
   charts[0].before(tools);
   charts.forEach((chart) => {
     const plot = chart.querySelector(".plot");
-    let mark = null;
-    let begin = 0;
-    const at = (event) => Math.min(1, Math.max(0, (event.clientX - plot.getBoundingClientRect().left) / plot.getBoundingClientRect().width));
-    plot.addEventListener("pointerdown", (event) => {
-      if (event.pointerType === "touch" || event.button !== 0) return;
-      begin = at(event);
-      mark = svgElement("rect", { class: "chosen", y: 0, height: "100%", x: `${100 * begin}%`, width: 0 });
-      plot.append(mark);
-      plot.setPointerCapture(event.pointerId);
-      event.preventDefault();
-    });
-    plot.addEventListener("pointermove", (event) => {
-      if (mark === null) return;
-      mark.setAttribute("x", `${100 * Math.min(begin, at(event))}%`);
-      mark.setAttribute("width", `${100 * Math.abs(at(event) - begin)}%`);
-    });
-    plot.addEventListener("pointerup", (event) => {
-      if (mark === null) return;
-      mark.remove();
-      mark = null;
-      const [low, high] = [Math.min(begin, at(event)), Math.max(begin, at(event))];
-      if (high - low > 0.01) show(from + (to - from) * low, from + (to - from) * high);
-    });
-    plot.addEventListener("pointercancel", () => { mark?.remove(); mark = null; });
+    makeDraggable(plot, (low, high) => show(from + (to - from) * low, from + (to - from) * high));
     plot.addEventListener("dblclick", () => show(...whole));
+  });
+  document.addEventListener("range", (event) => {
+    whole = event.detail ?? full;
+    show(...whole);
   });
 };
 
@@ -183,8 +196,11 @@ const noteScroll = (box) => {
 };
 
 const openTarget = () => {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1).split("&")[0]));
+  for (let each = target; each; each = each.parentElement) {
+    each.classList.remove("out");
+    if (each.tagName === "DETAILS") each.open = true;
+  }
   target?.scrollIntoView();
 };
 

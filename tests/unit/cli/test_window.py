@@ -41,6 +41,7 @@ def ends_of(asked: WindowOptions, zone: str = "UTC") -> list[str]:
         (WindowOptions(since="2026-11-28", until="2026-11-29"), ["28 00:00", "29 00:00"]),
         (WindowOptions(since="22:00"), ["28 22:00", ""]),
         (WindowOptions(since="7:00"), ["29 07:00", ""]),
+        (WindowOptions(since="7:00:30.5"), ["29 07:00", ""]),
         (WindowOptions(since="22:00", until="06:00"), ["28 22:00", "29 06:00"]),
         (WindowOptions(since="07:00", until="06:00"), ["28 07:00", "29 06:00"]),
         (WindowOptions(since="07:00", until="07:00"), ["28 07:00", "29 07:00"]),
