@@ -11,6 +11,7 @@ from coordinator_sim.clients.client_kind import ClientKind
 from coordinator_sim.errors import ConfigError
 
 if TYPE_CHECKING:
+    from coordinator_sim.cli.printed_advice import PrintedAdvice
     from coordinator_sim.clients.settings_advice import Advice
     from coordinator_sim.replay.findings import Finding
 
@@ -22,17 +23,20 @@ _SELDOM_A_DAY: Final = 0.001
 _SAFE: Final = 1e-6
 """Probability of a removal by one poll that the advice goes below."""
 _SHOWN: Final = 5
+NOT_PRINTED: Final = (
+    "clients and workers print them at their start (ConsumerConfig values:); ingest their logs, too"
+)
 
 
 @takes_window
 def lint(
     file: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             help="Settings of a consumer, of Kafka Streams, or of a distributed Connect worker.",
-            metavar="FILE",
+            metavar="[FILE]",
         ),
-    ],
+    ] = None,
     processing_histogram: Annotated[
         Path | None,
         typer.Option(
@@ -41,7 +45,11 @@ def lint(
     ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option(help="Say what a trace tells of the group, too.", metavar="TRACE"),
+        typer.Option(
+            help="Say what a trace tells of the group, and judge the settings that clients and "
+            "workers printed in its logs.",
+            metavar="TRACE",
+        ),
     ] = None,
     kind: Annotated[
         ClientKind | None,
@@ -61,33 +69,54 @@ def lint(
     With a histogram of processing times, the probability that a poll outlasts max.poll.interval.ms,
     so that the member is removed, is computed: of a poll of max.poll.records, one after another.
 
+    Without a file, the settings are those that a trace has from the logs of clients. In a window of
+    time, those in force then are judged.
+
     Exit code 1 when something is found.
 
     Example: coordinator-sim lint client.properties --processing-histogram records.txt
     """
     import msgspec
 
+    if trace is None and window_options.by_name:
+        raise ConfigError(f"{' '.join(window_options.words)}: of which trace? add --trace TRACE")
+    if file is None and trace is None:
+        raise ConfigError("no settings: name their FILE, or --trace TRACE for those of its logs")
+    if file is None and (kind is not None or processing_histogram is not None):
+        raise ConfigError("--kind and --processing-histogram are about a FILE: name it")
+    found, group_id = ([], None) if file is None else file_advice(file, kind, processing_histogram)
+    printed, seen = (None, []) if trace is None else told_by(trace, group_id, window_options)
+    if json:
+        rows = {"advice": found, "printed": printed or [], "trace": seen}
+        typer.echo(msgspec.json.encode(rows).decode())
+    else:
+        for line in lines_of(file, trace, found, printed, seen):
+            typer.echo(line)
+    if found or printed or seen:
+        raise typer.Exit(EXIT_FOUND)
+
+
+def file_advice(
+    file: Path, kind: ClientKind | None, histogram: Path | None
+) -> "tuple[list[Advice], str | None]":
+    """What should be changed in a file of settings, and its group.
+
+    Args:
+        file: The file.
+        kind: Whose settings they are; None for what their names tell.
+        histogram: A file of processing times; None for none.
+    """
+    from msgspec.structs import replace
+
     from coordinator_sim.cli.settings_files import read_settings
 
     read = read_settings(file)
-    kind, settings = kind or read.kind, read.settings
-    found = advice_for(kind, settings)
-    if processing_histogram is not None:
-        found += poll_advice(kind, settings, processing_histogram)
-    found = [
-        msgspec.structs.replace(each, written=read.written.get(each.setting, "")) for each in found
-    ]
-    if trace is None and window_options.by_name:
-        raise ConfigError(f"{' '.join(window_options.words)}: of which trace? add --trace TRACE")
-    seen = [] if trace is None else findings_about(trace, settings.get("group.id"), window_options)
-    if json:
-        rows = {"advice": found, "trace": seen}
-        typer.echo(msgspec.json.encode(rows).decode())
-    else:
-        for line in lines_of(file, found, seen):
-            typer.echo(line)
-    if found or seen:
-        raise typer.Exit(EXIT_FOUND)
+    kind = kind or read.kind
+    found = advice_for(kind, read.settings)
+    if histogram is not None:
+        found += poll_advice(kind, read.settings, histogram)
+    found = [replace(each, written=read.written.get(each.setting, "")) for each in found]
+    return found, read.settings.get("group.id")
 
 
 def advice_for(kind: ClientKind, settings: dict[str, str]) -> "list[Advice]":
@@ -158,15 +187,16 @@ def _fewer(records: int) -> list[int]:
     return [records >> shift for shift in range(1, records.bit_length())]
 
 
-def findings_about(
+def told_by(
     trace: Path, group_id: str | None, window_options: WindowOptions
-) -> "list[Finding]":
-    """The costliest findings of a trace about the file's group, or about all.
+) -> "tuple[list[PrintedAdvice] | None, list[Finding]]":
+    """Return the printed settings to change and the costliest findings, of a group or of all.
 
     Raises:
         ConfigError: the trace has no such group, or nothing in the window.
         DataError: it is no trace.
     """
+    from coordinator_sim.cli.printed_advice import printed_advice
     from coordinator_sim.replay.causes import group_named
     from coordinator_sim.replay.savings import findings_in
     from coordinator_sim.runs.run_directory import read_run
@@ -177,20 +207,36 @@ def findings_about(
         group_named(group_id, dict.fromkeys(each.group_id for each in events if each.group_id))
         events = [each for each in events if each.group_id in {None, group_id}]
     window = window_in(run.info, window_options)
-    return findings_in(events, run.info.source, window=window)[:_SHOWN]
+    findings = findings_in(events, run.info.source, window=window)[:_SHOWN]
+    return printed_advice(events, window), findings
 
 
-def lines_of(file: Path, found: "list[Advice]", seen: "list[Finding]") -> list[str]:
-    """The advice, a line each, and what the trace says."""
-    lines = [
-        f"{each.weight}: {each.setting}={each.value}{place_of(each)}: {each.what}; {each.change}"
-        for each in found
+def lines_of(
+    file: Path | None,
+    trace: Path | None,
+    found: "list[Advice]",
+    printed: "list[PrintedAdvice] | None",
+    seen: "list[Finding]",
+) -> list[str]:
+    """The advice, a line each, what was printed, and what the trace says."""
+    from coordinator_sim.trace.printed_settings import named
+
+    lines = [line_of(each, each.written) for each in found]
+    lines += [
+        f"{each.group_id}: {line_of(each.advice, f'{each.how} {named(each.clients)}')}"
+        for each in printed or ()
     ]
     lines += [f"trace: {each.group_id}: {each.what} {each.change}" for each in seen]
-    count = counted(len(found), "setting")
-    return [*lines, f"{file}: {count} to look at" if found else f"{file}: nothing to change"]
+    if file is None and printed is None:
+        return [*lines, f"{trace} has no printed settings: {NOT_PRINTED}"]
+    count = counted(len(found) + len(printed or ()), "setting")
+    judged = file or trace
+    is_any = found or printed
+    return [*lines, f"{judged}: {count} to look at" if is_any else f"{judged}: nothing to change"]
 
 
-def place_of(advice: "Advice") -> str:
-    """The setting's name in the file, where that is another."""
-    return f" ({advice.written})" if advice.written else ""
+def line_of(advice: "Advice", where: str) -> str:
+    """Return advice in a line, with where the setting stands."""
+    place = f" ({where})" if where else ""
+    value = f"{advice.setting}={advice.value}{place}"
+    return f"{advice.weight}: {value}: {advice.what}; {advice.change}"

@@ -75,8 +75,7 @@ _DEFAULTS: Final = {
 }
 _LEAST: Final = {"max.poll.interval.ms": 1, "max.poll.records": 1, "auto.commit.interval.ms": 0}
 _MOST: Final = (1 << 31) - 1
-_LEAST_SESSION_MS: Final = 6_000
-_MOST_SESSION_MS: Final = 1_800_000
+SESSION_BOUNDS_MS: Final = (6_000, 1_800_000)
 """Defaults of the brokers' group.min.session.timeout.ms and group.max.session.timeout.ms."""
 _BRIEF_SESSION_MS: Final = 10_000
 _RESTART_MS: Final = 60_000
@@ -234,7 +233,10 @@ def _remote_assignor(settings: Mapping[str, str]) -> Iterator[Advice]:
 
 
 def session_advice(
-    settings: Mapping[str, str], session_ms: int, default_ms: int
+    settings: Mapping[str, str],
+    session_ms: int,
+    default_ms: int,
+    bounds_ms: tuple[int, int] = SESSION_BOUNDS_MS,
 ) -> Iterator[Advice]:
     """What follows from a session timeout: of a consumer, or of a Connect worker.
 
@@ -242,14 +244,16 @@ def session_advice(
         settings: The settings.
         session_ms: The session timeout.
         default_ms: The client's default.
+        bounds_ms: The least and the most that brokers take.
     """
     name = "session.timeout.ms"
-    if not _LEAST_SESSION_MS <= session_ms <= _MOST_SESSION_MS:
+    least_ms, most_ms = bounds_ms
+    if not least_ms <= session_ms <= most_ms:
         yield _error(
             name,
             settings.get(name, ""),
             "brokers refuse it with INVALID_SESSION_TIMEOUT",
-            f"set {_LEAST_SESSION_MS} to {_MOST_SESSION_MS}, or change the brokers' "
+            f"set {least_ms} to {most_ms}, or change the brokers' "
             "group.min.session.timeout.ms and group.max.session.timeout.ms",
         )
     elif session_ms < _BRIEF_SESSION_MS:

@@ -40,7 +40,7 @@ KEPT: Final = frozenset(
 
 _NAMES: Final = frozenset({"application.id", "client.id", "group.id", "group.instance.id"})
 """Settings that name a client or a group, and so are no values to compare."""
-_OF_CLASSIC: Final = frozenset({SESSION, HEARTBEAT, "partition.assignment.strategy"})
+OF_CLASSIC: Final = frozenset({SESSION, HEARTBEAT, "partition.assignment.strategy"})
 """Settings that group.protocol=consumer prints, and does not use."""
 _MOST_NAMED: Final = 3
 _UUID_LENGTH: Final = 37
@@ -116,10 +116,11 @@ class PrintedSettings(Struct, frozen=True):
             clients["several values" if value is None else value].append(client)
         if len(clients) == 1 and "several values" not in clients:
             return ""
-        return ", ".join(f"{value} ({_named(own)})" for value, own in clients.items())
+        return ", ".join(f"{value} ({named(own)})" for value, own in clients.items())
 
 
-def _named(clients: Sequence[str]) -> str:
+def named(clients: Sequence[str]) -> str:
+    """Return the names of clients in words, the first three of many."""
     more = len(clients) - _MOST_NAMED
     named = ", ".join(clients[:_MOST_NAMED])
     return f"{named} and {more} more" if more > 0 else named
@@ -152,7 +153,7 @@ def _starts_of(starts: Sequence[TraceEvent]) -> PrintedSettings:
         broker = None if start.broker_id is None else f"broker {start.broker_id}"
         key = (start.group_instance_id or start.client_id or broker or file, file)
         is_consumer = start.attrs.get("group.protocol", "").lower() == "consumer"
-        unused = _NAMES | (_OF_CLASSIC if is_consumer else frozenset())
+        unused = _NAMES | (OF_CLASSIC if is_consumer else frozenset())
         for name in (KEPT - unused) & start.attrs.keys():
             told[name].setdefault(key, []).append((start.ts_us, start.attrs[name]))
     return PrintedSettings(dict(sorted(told.items())))

@@ -42,9 +42,15 @@ _LONG_REBALANCE_MS: Final = 1_800_000
 _BRIEF_SYNC_MS: Final = 1_000
 
 
-def advise_worker(settings: Mapping[str, str]) -> list[Advice]:
-    """Return what should be changed, once a setting: errors first, then by the settings' names."""
-    found = [*_refused(settings), *_unknown(settings), *_topics(settings)]
+def advise_worker(settings: Mapping[str, str], *, is_running: bool = False) -> list[Advice]:
+    """Return what should be changed, once a setting: errors first, then by the settings' names.
+
+    Args:
+        settings: The settings; what is not there has its default.
+        is_running: Whether the worker took these settings, and some are left out.
+    """
+    refused = () if is_running else _refused(settings)
+    found = [*refused, *_unknown(settings), *_topics(settings)]
     if not any(each.weight is Weight.ERROR for each in found):
         numbers = _numbers(settings)
         found += session_advice(settings, numbers[_SESSION], default_ms=10_000)

@@ -136,6 +136,159 @@ def test_a_trace_tells_of_the_workers_group(tmp_path: Path) -> None:
     assert "\ntrace: " in "\n" + done.stdout
 
 
+# -- settings that were printed -------------------------------------------------------------
+
+
+def printed(of: str, at: str, **settings: str) -> str:
+    """A block of a log; names have two underscores for a dot."""
+    named = sorted((name.replace("__", "."), value) for name, value in settings.items())
+    lines = "".join(f"\t{name} = {value}\n" for name, value in named)
+    return f"[2026-03-02 {at}] INFO {of}Config values: \n{lines} (org.apache.kafka.{of}Config)\n"
+
+
+STRATEGY = "partition__assignment__strategy"
+COOPERATIVE = {STRATEGY: "[class org.apache.kafka.clients.consumer.CooperativeStickyAssignor]"}
+CONSUMER = {
+    "group__id": "orders",
+    "group__instance__id": "a",
+    "group__protocol": "classic",
+    "heartbeat__interval__ms": "3000",
+    "session__timeout__ms": "60000",
+    **COOPERATIVE,
+}
+"""A consumer with which nothing is wrong."""
+WORKER_PRINTED = {
+    "connect__protocol": "sessioned",
+    "group__id": "connect",
+    "heartbeat__interval__ms": "3000",
+    "rebalance__timeout__ms": "60000",
+    "scheduled__rebalance__max__delay__ms": "90000",
+    "session__timeout__ms": "10000",
+    "worker__unsync__backoff__ms": "300000",
+}
+STREAMS = {
+    **CONSUMER,
+    "group__id": "totals",
+    "client__id": "totals-1-StreamThread-1-consumer",
+    STRATEGY: "[class org.apache.kafka.streams.processor.internals.StreamsPartitionAssignor]",
+}
+
+
+def trace_of(tmp_path: Path, *logs: str) -> str:
+    """The trace of some logs."""
+    files = [written(tmp_path, text, f"{number}.log") for number, text in enumerate(logs)]
+    out = str(tmp_path / "t")
+    done = run_here("ingest", *files, "--out", out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def judged(trace: str, *more: str) -> list[tuple[str, list[str], str, str]]:
+    """Group, clients, setting and value of what is wrong in a trace's printed settings."""
+    done = run_here("lint", "--trace", trace, "--json", *more)
+    found = json.loads(done.stdout)["printed"]
+    assert done.returncode == bool(found), done.stderr
+    return [
+        (each["group_id"], each["clients"], each["advice"]["setting"], each["advice"]["value"])
+        for each in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("of", "settings"),
+    [
+        ("Consumer", CONSUMER),
+        ("Distributed", WORKER_PRINTED),
+        ("Consumer", CONSUMER | {"group__protocol": "consumer", "session__timeout__ms": "1"}),
+    ],
+    ids=["consumer", "worker", "consumer protocol"],
+)
+def test_printed_defaults_are_nothing_to_change(
+    tmp_path: Path, of: str, settings: dict[str, str]
+) -> None:
+    """What a client prints but did not choose or does not use is no fault of its settings."""
+    trace = trace_of(tmp_path, printed(of, "10:00:00,000", **settings))
+    done = run_here("lint", "--trace", trace)
+    assert (done.returncode, done.stdout) == (0, f"{trace}: nothing to change\n")
+
+
+def test_clients_that_printed_one_value_are_named_together(tmp_path: Path) -> None:
+    """The setting, its value, who printed it, and the bound."""
+    brief = CONSUMER | {"session__timeout__ms": "8000", "group__instance__id": "null"}
+    logs = [
+        printed("Consumer", f"10:00:0{second},000", client__id=name, **brief)
+        for second, name in enumerate("abc")
+    ]
+    trace = trace_of(tmp_path, *logs, printed("Consumer", "10:00:09,000", **CONSUMER))
+    assert judged(trace) == [
+        ("orders", ["a", "b", "c"], "group.instance.id", "(not set)"),
+        ("orders", ["a", "b", "c"], "heartbeat.interval.ms", "3000"),
+        ("orders", ["a", "b", "c"], "session.timeout.ms", "8000"),
+    ]
+    lines = run_here("lint", "--trace", trace).stdout.splitlines()
+    assert lines[1].startswith(
+        "orders: warning: heartbeat.interval.ms=3000 (printed by a, b, c): losing 2 in a row fails "
+        "the member, at session.timeout.ms=8000; set at most 2666"
+    )
+
+
+def test_bounds_are_those_that_the_brokers_printed(tmp_path: Path) -> None:
+    """A session timeout that Kafka's defaults would take is refused by these brokers."""
+    broker = {"node__id": "1", "group__max__session__timeout__ms": "30000"}
+    log = printed("Consumer", "10:00:00,000", **CONSUMER)
+    trace = trace_of(tmp_path, log, printed("Kafka", "09:00:00,000", **broker))
+    assert judged(trace) == [("orders", ["a"], "session.timeout.ms", "60000")]
+    assert "set 6000 to 30000, or change" in run_here("lint", "--trace", trace).stdout
+
+
+def test_the_settings_in_force_in_a_window_are_judged(tmp_path: Path) -> None:
+    """The last start before it counts, and later ones do not."""
+    times = {"09:00:00,000": "7000", "10:00:00,000": "8000", "11:00:00,000": "9000"}
+    log = "".join(
+        printed("Consumer", at, **(CONSUMER | {"session__timeout__ms": session}))
+        for at, session in times.items()
+    )
+    trace = trace_of(tmp_path, log)
+
+    def sessions(*options: str) -> list[str]:
+        found = judged(trace, *options)
+        return [value for *_, name, value in found if name == "session.timeout.ms"]
+
+    assert sessions() == ["7000", "8000", "9000"]
+    assert sessions("--since", "10:30", "--until", "10:40") == ["8000"]
+    assert sessions("--since", "10:30") == ["8000", "9000"]
+    assert sessions("--until", "09:30") == ["7000"]
+
+
+def test_a_workers_consumers_of_its_own_topics_are_no_members(tmp_path: Path) -> None:
+    """Their group.id is that of the cluster; the worker's own settings count."""
+    own = CONSUMER | {"group__id": "connect", "session__timeout__ms": "7000"}
+    worker = WORKER_PRINTED | {"heartbeat__interval__ms": "4000"}
+    log = printed("Distributed", "10:00:00,000", **worker)
+    trace = trace_of(tmp_path, log + printed("Consumer", "10:00:01,000", **own))
+    assert [each[2:] for each in judged(trace)] == [("heartbeat.interval.ms", "4000")]
+
+
+def test_stream_threads_are_judged_as_such(tmp_path: Path) -> None:
+    """Streams brings its own assignor, and its members do not leave when they stop."""
+    app = printed("Streams", "10:00:00,000", application__id="totals", num__stream__threads="1")
+    settings = STREAMS | {"group__instance__id": "null"}
+    trace = trace_of(tmp_path, app + printed("Consumer", "10:00:01,000", **settings))
+    assert [each[2:] for each in judged(trace)] == [("group.instance.id", "(not set)")]
+    assert "as Kafka Streams does not leave" in run_here("lint", "--trace", trace).stdout
+
+
+def test_a_trace_without_printed_settings_is_one_line(tmp_path: Path) -> None:
+    """It names what to ingest; a file and a trace, or nothing at all, is refused in a line."""
+    assert run_here("run", "member-crash", "--out", str(tmp_path / "t")).returncode == 0
+    done = run_here("lint", "--trace", str(tmp_path / "t"), "--until", "1970-01-01T00:00:00.001")
+    (line,) = done.stdout.splitlines()
+    assert (done.returncode, "has no printed settings: clients and workers" in line) == (0, True)
+    for words in ([], ["--trace", str(tmp_path / "t"), "--kind", "connect"]):
+        refused = run_here("lint", *words)
+        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+
+
 # -- files in other forms ------------------------------------------------------------------
 
 SPRING = """\
