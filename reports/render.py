@@ -15,7 +15,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from coordinator_sim import __version__
-from coordinator_sim.replay.findings import COUNTS, MEMBER_SECONDS
+from coordinator_sim.replay.findings import COUNTS, MEMBER_SECONDS, unit_of
 from coordinator_sim_reports import formats
 from coordinator_sim_reports.charts.heatmap import density_chart
 from coordinator_sim_reports.charts.svg import RowName
@@ -188,7 +188,7 @@ def finding_rows(
             "rebalances": format_count(row["rebalances"]),
             "times": _times(row, labels[row["trace_id"]]),
             "span": _span(row, labels) if row["first_us"] is not None else "",
-            "cost": f"{format_seconds(row['cost_s'])} {row['cost_unit']}",
+            "cost": _cost(row["cost_s"], row["cost_unit"]),
             "cost_s": row["cost_s"],
             "saves": row["saving"],
             "is_computed": row["saves_s"] is not None,
@@ -200,6 +200,11 @@ def finding_rows(
         }
         for number, row in enumerate(findings, 1)
     ]
+
+
+def _cost(cost: float, unit: str) -> str:
+    form = format_count if unit in COUNTS else format_seconds
+    return f"{form(cost)} {unit_of(cost, unit)}"
 
 
 def _times(row: Row, label: RunLabel) -> str:

@@ -1,9 +1,10 @@
 """Reading what several commands are given: settings, scenarios and the form of a trace."""
 
+import re
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -57,6 +58,9 @@ ObjectiveOption = Annotated[
 ]
 
 
+_LIKE_A_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
 def local_only(given: Any) -> Any:  # noqa: ANN401 - one path, a list of them, or None
     """Return the paths that an option of `typer` was given.
 
@@ -66,7 +70,8 @@ def local_only(given: Any) -> Any:  # noqa: ANN401 - one path, a list of them, o
     from coordinator_sim_reports.hadoop_files import is_uri
 
     for each in given if isinstance(given, list) else [given]:
-        if is_uri(str(each)):
+        # Arrow, too, takes a relative path that begins like a URI for one.
+        if is_uri(str(each)) or _LIKE_A_URI.match(str(each)):
             raise ConfigError(
                 f"{each} is a URI, and this is to be a path of this machine: mount it, or copy the "
                 "files here and name the copy (scenario files, report, log dump and --out of sweep "

@@ -215,6 +215,8 @@ def nothing_found(events: "list[TraceEvent]", run: "RunDirectory", window: "Wind
 
 def told(weighed: "list[Weighed]", words: list[str]) -> list[str]:
     """The findings, line by line; `words` are the trace and its window, for the next command."""
+    from coordinator_sim.replay.findings import unit_of
+
     lines: list[str] = []
     for rank, each in enumerate(weighed, 1):
         finding = each.finding
@@ -223,7 +225,7 @@ def told(weighed: "list[Weighed]", words: list[str]) -> list[str]:
             lines.append("")
         lines.append(
             f"{rank}. {finding.group_id}: {finding.kind}, {amount(finding)} "
-            f"{finding.cost_unit} ({sure})"
+            f"{unit_of(finding.cost_s, finding.cost_unit)} ({sure})"
         )
         lines += [f"   {text}" for text in (finding.what, *occurring(finding))]
         lines.append(f"   change: {finding.change}")

@@ -42,13 +42,23 @@ if TYPE_CHECKING:
 
 LogDirOption = Annotated[
     Path | None,
-    typer.Option(help="Write the offsets log too, as a broker's segments in this folder."),
+    typer.Option(
+        help="Write the offsets log too, as a broker's segments in this folder.",
+        callback=arguments.local_only,
+    ),
 ]
 LogFileOption = Annotated[
-    Path | None, typer.Option(help="Write the log that the brokers would have written.")
+    Path | None,
+    typer.Option(
+        help="Write the log that the brokers would have written.", callback=arguments.local_only
+    ),
 ]
 RequestLogOption = Annotated[
-    Path | None, typer.Option(help="Write the brokers' request log of groups, as Kafka 2.8+ does.")
+    Path | None,
+    typer.Option(
+        help="Write the brokers' request log of groups, as Kafka 2.8+ does.",
+        callback=arguments.local_only,
+    ),
 ]
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Show heartbeats and offsets too.")]
 WorkOption = Annotated[

@@ -39,13 +39,16 @@ JOINS: Final = "joins"
 REFUSALS: Final = "refusals"
 DEPARTURES: Final = "departures"
 POLL_TIMEOUTS: Final = "poll timeouts"
-COUNTS: Final = frozenset(
-    {
-        *(COMMITS_REFUSED, RECORDS_AGAIN, DELIVERIES_AGAIN, JOINS, REFUSALS),
-        *(DEPARTURES, POLL_TIMEOUTS),
-    }
-)
-"""Units of costs that are whole numbers."""
+COUNTS: Final = {
+    COMMITS_REFUSED: "commit refused",
+    RECORDS_AGAIN: "record processed again",
+    DELIVERIES_AGAIN: "delivery after the first",
+    JOINS: "join",
+    REFUSALS: "refusal",
+    DEPARTURES: "departure",
+    POLL_TIMEOUTS: "poll timeout",
+}
+"""Units of costs that are whole numbers, with the words for one."""
 COMPUTED: Final = "computed"
 REPLAYED: Final = "replayed"
 ESTIMATED: Final = "estimated"
@@ -150,6 +153,11 @@ _ADVICE: Final = {
     _INCREMENTAL: "Set connect.protocol=sessioned, the default since Kafka 2.4.",
 }
 """What to do for each setting that is tried: advice and saving are of one value."""
+
+
+def unit_of(cost: float, unit: str) -> str:
+    """Return the unit of a cost in words: a count of one is singular."""
+    return COUNTS[unit] if cost == 1 and unit in COUNTS else unit
 
 
 class _Words(Struct, frozen=True, kw_only=True):

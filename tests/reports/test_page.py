@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the spark extra")
 
-from coordinator_sim.replay.findings import MEMBER_SECONDS
+from coordinator_sim.replay.findings import DEPARTURES, MEMBER_SECONDS
 from coordinator_sim_reports.comparison import answers_of
 from coordinator_sim_reports.page_options import PageLimits, PageOptions
 from coordinator_sim_reports.render import render_page
@@ -131,6 +131,15 @@ def test_from_the_sixth_finding_on_they_are_folded() -> None:
     shown, _, folded = page.partition("2 more findings</summary>")
     assert re.findall(r'<li id="f(\d)"', shown) == ["1", "2", "3", "4", "5"]
     assert re.findall(r'<li id="f(\d)"', folded) == ["6", "7"]
+
+
+def test_a_count_of_one_is_singular() -> None:
+    """A cost that is a count is a whole number, and one of them is not several."""
+    costs = [finding(1, cost_unit=DEPARTURES, cost_s=1.0, rebalances=1, source_refs=[])]
+    costs += [finding(2, cost_unit=DEPARTURES, cost_s=2.0, source_refs=[])]
+    text = text_of(render_page(rows_of(2, findings=costs)))
+    assert "cost 1 departure in 1 rebalance change" in text
+    assert "cost 2 departures in 12 rebalances" in text
 
 
 def test_without_findings_there_is_no_section_of_them() -> None:
