@@ -242,7 +242,7 @@ def render_sweep(
         left_out=scope.left_out,
         is_own=scope.is_own,
         tradeoffs=_tradeoffs(candidates),
-        scenarios=len({row["scenario"] for row in by_scenario}),
+        scenarios=list(dict.fromkeys(row["scenario"] for row in by_scenario)),
         blocks=blocks,
     )
 
