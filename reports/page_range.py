@@ -27,7 +27,14 @@ SUMMED: Final = frozenset(
     }
 )
 """Figures that follow from the rebalances of a range; any other one is of the whole trace."""
-_FIGURES: Final = ("total_ms", "members", "stopped_us", "unowned_us", "moved")
+_FIGURES: Final = {
+    "total_ms": 1,
+    "members": 1,
+    "stopped_us": 1_000,
+    "unowned_us": 1_000,
+    "moved": 1,
+}
+"""Columns of rebalances, and what they are divided by: long times are in milliseconds."""
 _HEIGHT: Final = 34
 _FOLLOWUP: Final = 1
 _OPEN: Final = 2
@@ -77,8 +84,9 @@ def range_data(rows: ReportRows, labels: Mapping[str, RunLabel]) -> Markup:
     Returns:
         `end`, the last instant in seconds on the page's axis; `reasons`, names; and in columns
         `at` (milliseconds since the one before), `group` (row of the table of groups, -1 for none),
-        `reason`, `state` (1 for a follow-up, 2 more for an open one), and figures; a figure that no
-        rebalance has is absent. Columns are empty where the page does not hold all rebalances.
+        `reason`, `state` (1 for a follow-up, 2 more for an open one), and figures; a column of
+        figures is absent where no rebalance has one. Columns are empty where the page does not hold
+        all rebalances.
     """
     numbers = {group_key(group): number for number, group in enumerate(rows.groups)}
     reasons = sorted(rows.reason_counts)
@@ -92,10 +100,10 @@ def range_data(rows: ReportRows, labels: Mapping[str, RunLabel]) -> Markup:
             for row in rows.ranged
         ],
     }
-    for name in _FIGURES:
-        figures = [_short(row[name]) for row in rows.ranged]
+    for name, unit in _FIGURES.items():
+        figures = [_short(row[name], unit) for row in rows.ranged]
         if any(value is not None for value in figures):
-            columns[name] = figures
+            columns[name.replace("_us", "_ms")] = figures
     end_s = max(seconds_of(label.end_us, label) for label in labels.values())
     told = msgspec.json.encode({"end": end_s, "reasons": reasons, **columns}).decode()
     return Markup(told.replace("<", "\\u003c"))  # noqa: S704 - no text of it ends the element
@@ -109,5 +117,8 @@ def _at_ms(row: Row, labels: Mapping[str, RunLabel]) -> int:
     return at_ms
 
 
-def _short(value: float | None) -> float | None:
-    return int(value) if value is not None and float(value).is_integer() else value
+def _short(value: float | None, unit: int) -> float | None:
+    if value is None:
+        return None
+    whole, rest = divmod(value, unit)
+    return value / unit if rest or whole % 1 else int(whole)

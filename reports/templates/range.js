@@ -44,8 +44,8 @@ const FIGURES = {
   longest_ms: [shareOf(1), durationOf],
   rebalancing_ms: [(rows) => (known(rows, "total_ms").length ? sumOf("total_ms")(rows) : null), durationOf],
   most_members: [(rows) => known(rows, "members").reduce((most, value) => Math.max(most, value), 0) || null, countOf],
-  stopped_s: [sumOf("stopped_us", 1e6), secondsOf],
-  unowned_s: [sumOf("unowned_us", 1e6), secondsOf],
+  stopped_s: [sumOf("stopped_ms", 1000), secondsOf],
+  unowned_s: [sumOf("unowned_ms", 1000), secondsOf],
   moved: [sumOf("moved"), countOf],
 };
 

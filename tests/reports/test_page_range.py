@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from coordinator_sim.cli.window import WindowOptions, resolved
+pytest.importorskip("pyspark", reason="needs the spark extra")
+
+from coordinator_sim.cli.window import WindowOptions, resolved, window_in
 from coordinator_sim.errors import ConfigError
+from coordinator_sim.trace.schema import RunManifest
+from coordinator_sim.trace.window import Window
+from coordinator_sim_reports.jobs import build_report
 from coordinator_sim_reports.page_rows import ReportRows
 from coordinator_sim_reports.render import render_page
 from coordinator_sim_reports.run_labels import format_date
+from tests.command_line import run_here
 from tests.reports.browsing import SCREENS, browsing
 from tests.reports.report_rows import (
     END_US,
     HOUR_US,
     KEY,
     START_US,
-    S,
     cost,
     finding,
     group,
@@ -87,7 +92,7 @@ def test_the_page_holds_its_rebalances_in_columns() -> None:
     assert [told["reasons"][number] for number in told["reason"]][::2] == [
         *("MEMBER_LEFT", "MEMBER_JOINED", "MEMBER_LEFT")
     ]
-    assert told["stopped_us"] == [1 * S, 1 * S, 2 * S, 2 * S, 3 * S, 3 * S]
+    assert told["stopped_ms"] == told["total_ms"] == [1_000, 1_000, 2_000, 2_000, 3_000, 3_000]
     assert "moved" not in told
 
 
@@ -265,3 +270,47 @@ def test_what_cannot_be_read_changes_nothing(chromium: "Browser", tmp_path: Path
         assert page.locator(".boxes b").nth(1).inner_text() == "6"
         assert typed(page, since="2030-01-01").startswith("nothing lies there: the trace lasts")
         assert "ranged" not in (page.locator("html").get_attribute("class") or "")
+
+
+# -- beside the command ---------------------------------------------------------------------------
+
+RECOMPUTED = ("rebalances", "longest", "in rebalances", "unowned (partition·s)", "stopped (s)")
+
+
+def figures_of(page: "Page") -> dict[str, str]:
+    """The figures of the only group that a page has, and its totals, that a range computes."""
+    table = page.locator("#group-table")
+    titles = [text.rstrip("\xa0↕") for text in table.locator("thead th").all_text_contents()]
+    told = dict(zip(titles, table.locator("tbody tr > *").all_text_contents(), strict=True))
+    boxes = page.locator(".box").all_inner_texts()
+    phases = page.locator("#phases tbody tr").last.inner_text()
+    shown = {name: told[name] for name in (*RECOMPUTED, "reasons", "members", "moved")}
+    return shown | {"boxes": "".join(boxes[1:5] + boxes[6:]), "phases": phases}
+
+
+@pytest.mark.browser
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_range_has_the_figures_of_a_report_of_that_time(
+    chromium: "Browser", tmp_path: Path
+) -> None:
+    """What the page adds up is what the command computes from the trace with the same words."""
+    trace = tmp_path / "trace"
+    done = run_here(
+        *("run", "rolling-bounce", "--varied", "--assignor", "cooperative-sticky"),
+        *("--out", str(trace)),
+    )
+    assert done.returncode == 0, done.stderr
+    words = {"since": "00:01:20", "until": "00:02:10"}
+
+    def window_of(info: RunManifest) -> Window:
+        return window_in(info, WindowOptions(**words))
+
+    build_report([trace], tmp_path / "whole")
+    build_report([trace], tmp_path / "part", window_of=window_of)
+    with browsing(chromium, tmp_path / "part" / "report.html", SCREENS[0]) as shown:
+        expected = figures_of(shown.page)
+    with browsing(chromium, tmp_path / "whole" / "report.html", SCREENS[0]) as shown:
+        whole = figures_of(shown.page)
+        assert "3 of" in typed(shown.page, **words)
+        assert figures_of(shown.page) == expected != whole
