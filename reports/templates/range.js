@@ -234,6 +234,7 @@ const makeRange = (box) => {
     document.dispatchEvent(new CustomEvent("range", { detail: range && shown }));
     const counted = isWhole ? `: ${countOf(chosen.rows.length)} of ${countOf(all.rows.length)}` : "";
     const [since, until] = [from > ends[0] ? ` from ${clock.shown(from)}` : "", to < ends[1] ? `${from > ends[0] ? " and" : ""} before ${clock.shown(to)}` : ""];
+    said.className = "";
     said.textContent = range === null ? "" : `Shown are rebalances that began${since}${until}${counted}`;
   };
   // Shows what words choose and keeps them in the address, behind the anchor of a section.
@@ -249,6 +250,7 @@ const makeRange = (box) => {
       fields[1].value = words.until ?? (to === null ? "" : clock.typed(to));
     } catch (error) {
       said.textContent = error.message;
+      said.className = "bad";
       return;
     }
     draw();
@@ -282,6 +284,7 @@ const makeRange = (box) => {
   said.setAttribute("aria-live", "polite");
   fields.forEach((field) => field.addEventListener("change", () => choose(chosenWords(), inAddress()[1])));
   chart.tabIndex = 0;
+  chart.setAttribute("role", "group");
   chart.title = "Drag to choose a range of the page. Keys: arrows move it, up narrows and down widens it, Escape ends it.";
   chart.addEventListener("keydown", (event) => {
     if (event.key === "Escape") choose({}, inAddress()[1]);

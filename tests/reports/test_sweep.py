@@ -99,7 +99,7 @@ def test_a_crash_costs_what_its_story_says(tmp_path: Path, spark: "SparkSession"
     assert values == [lags["rolling-bounce-sticky-static-0"]["member_hours"]] != [0]
 
     page = (out / "sweep.html").read_text()
-    assert "Connect: Trade-off: " in page
+    assert "<p>Trade-off: " in page
     for row in rows.values():
         assert [world["moved"] for world in row["worlds"]] == [row["moved"]]
     assert page.index(consumers["sentences"][0]) < page.index("Trade-offs")
