@@ -62,7 +62,7 @@ def simulate_worlds(
             if done and round_began_s - began_s + longest_s > pace.within_s:
                 break
             if pool is None and _is_long(pace, longest_s * (len(seeds) - number)):
-                pool = stack.enter_context(_workers(pace.workers))
+                pool = stack.enter_context(workers(pace.workers))
             world = [each for each in grid if each[0].seed == seed]
             for (trial, _), result in zip(world, _results(world, traces, pool), strict=True):
                 if result.failure:
@@ -88,7 +88,7 @@ def _results(
     return pool.map(simulate_trial, own, folders, groups)
 
 
-def _workers(count: int) -> ProcessPoolExecutor:
+def workers(count: int) -> ProcessPoolExecutor:
     """Return so many processes, each started anew: a fork would share what the parent holds."""
     return ProcessPoolExecutor(count, get_context("spawn"), initializer=_leave_interrupts)
 

