@@ -23,6 +23,7 @@ from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
 from coordinator_sim.messages.embedded.contents import is_cooperative
 from coordinator_sim.messages.records import LogKey, OpaqueKey
 from coordinator_sim.trace.batches import Names, batch_of
+from coordinator_sim.trace.epoch_groups import UNTOLD_CONFIDENCE
 from coordinator_sim.trace.epoch_members import held_at_step, resources_in
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
 from coordinator_sim.trace.history import COORDINATOR_EVENTS, SteadyTimes, rebalances_of
@@ -342,7 +343,14 @@ class Watching:
             if not self._is_past(rebalance.ended):
                 group.number += 1
                 before, group.before = group.before, None
-                changes = () if rebalance.is_epoch else _changes(before, group, rebalance.lines)
+                at_once = (each for each in group.lines if each.ts_us == rebalance.first_line.ts_us)
+                if not rebalance.is_epoch:
+                    changes = _changes(before, group, rebalance.lines)
+                elif rebalance.reason is RebalanceReason.UNKNOWN:
+                    gone = (line for line in at_once if line.event in _GONE)
+                    changes = tuple(f"{line.member_id} {_departed(line)}" for line in gone)
+                else:
+                    changes = ()
                 cause = rebalance.reason.value
                 if rebalance.reason is RebalanceReason.UNKNOWN:
                     cause = _cause(changes)
@@ -516,12 +524,18 @@ def _changes(
     if before is None:
         return ()
     now = frozenset(group.held)
-    ways = {each.member_id: _GONE[each.event] for each in group.lines if each.event in _GONE}
-    ways |= {each.member_id: _GONE[each.event] for each in lines if each.event in _GONE}
+    ways = {each.member_id: _departed(each) for each in group.lines if each.event in _GONE}
+    ways |= {each.member_id: _departed(each) for each in lines if each.event in _GONE}
     return (
         *(f"{name} joined" for name in sorted(now - before)),
         *(f"{name} {ways.get(name, 'left or failed')}" for name in sorted(before - now)),
     )
+
+
+def _departed(departure: TraceEvent) -> str:
+    """Return how a member went, as far as its records and commits show it."""
+    is_told = departure.confidence > UNTOLD_CONFIDENCE
+    return _GONE[departure.event] if is_told else "left or failed"
 
 
 def _cause(changes: tuple[str, ...]) -> str:

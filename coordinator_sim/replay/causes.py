@@ -15,6 +15,7 @@ from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances
 from coordinator_sim.replay.names import names_of
 from coordinator_sim.replay.share_records import ShareRecords, share_records
 from coordinator_sim.trace.client_reasons import CAUSE, CAUSE_AT, CAUSE_MS
+from coordinator_sim.trace.epoch_groups import UNTOLD_CONFIDENCE
 from coordinator_sim.trace.epoch_records import STREAMS
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
@@ -36,6 +37,14 @@ _GONE: Final = {
     Event.MEMBER_KICKED: "removed",
     Event.PENDING_EXPIRED: "never came back",
 }
+
+
+def departed(line: TraceEvent) -> str:
+    """Return how a member went: `left`, `failed`, or both where nothing shows which."""
+    is_told = line.confidence > UNTOLD_CONFIDENCE
+    return _GONE[line.event] if is_told else "left or failed"
+
+
 _WORDS: Final = {
     RebalanceReason.MEMBER_JOINED: ("a new member", "{who} joined"),
     RebalanceReason.MEMBER_LEFT: ("a member", "{who} left"),
@@ -379,7 +388,7 @@ def _gone(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
     end = rebalance.join or rebalance.empty
     limit_us = None if end is None else end.ts_us + LINE_SKEW_MS * 1000
     words = [
-        f"{name} {_GONE[line.event]}"
+        f"{name} {departed(line)}"
         for line in (*causes, *rebalance.lines)
         if line.event in _GONE and (limit_us is None or line.ts_us <= limit_us)
         for name in names_of(line)

@@ -14,12 +14,17 @@ from msgspec import Struct
 from coordinator_sim.clients.client_kind import ClientKind, kind_of_lines
 from coordinator_sim.replay.names import members_of
 from coordinator_sim.replay.restarts import Passage, Restart, client_of, restarts_in
-from coordinator_sim.trace.client_reasons import CAUSE, CAUSE_KIND
+from coordinator_sim.trace.client_reasons import CAUSE
 from coordinator_sim.trace.epoch_groups import DELAY
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.group_shape import DEPLOY_GAP_MS
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
-from coordinator_sim.trace.rebalances import NumberedRebalance, Rebalance, RebalanceOutcome
+from coordinator_sim.trace.rebalances import (
+    CAUSE_KIND,
+    NumberedRebalance,
+    Rebalance,
+    RebalanceOutcome,
+)
 
 POLL_TIMEOUT: Final = "poll timeout"
 COORDINATOR_MOVED: Final = "coordinator moved"

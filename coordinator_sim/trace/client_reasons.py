@@ -5,6 +5,7 @@ that begins a rebalance gets the client's first reason as attributes, and its ow
 coordinator's have none (`client_reason`).
 """
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -17,12 +18,21 @@ from msgspec.structs import replace
 from coordinator_sim.kafka.errors import ErrorCode
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.printed_settings import printed_settings, with_printed_settings
+from coordinator_sim.trace.rebalances import (
+    CAUSE_KIND,
+    GAVE_UP,
+    REASONS_OF_CHANGES,
+    with_epoch_causes,
+)
 
 CAUSE: Final = "first_cause"
 """Attribute: the first reason in words, beginning with the client id where a line tells one."""
 INSTANCE: Final = "instance"
 """Attribute: what tells instances of librdkafka in one log apart, with their container."""
-CAUSE_KIND: Final = "first_cause_kind"
+DELAY_MS: Final = "delay_ms"
+"""Attribute of a worker's assignment: how long the workers wait for one that went."""
+GIVEN_UP: Final = "given_up"
+"""Attribute of a worker's assignment: connectors and tasks that it takes from the worker."""
 CAUSE_AT: Final = "first_cause_at"
 """Attribute: file and line of the first reason."""
 CAUSE_MS: Final = "first_cause_ms"
@@ -31,7 +41,8 @@ CAUSE_MS: Final = "first_cause_ms"
 _WITHIN_US: Final = 60_000_000
 """A client's line is no cause of a rebalance that begins later than this."""
 _SOON_US: Final = 5_000_000
-"""The same, where the coordinator's line names no member."""
+"""The same, where the coordinator's line names no member; and how soon after a member has found its
+coordinator again it hears that it was removed meanwhile: a heartbeat interval of a new consumer."""
 _LOOKED_AT: Final = 256
 """Lines of a process that are looked at around a rebalance, so that no log costs more than once."""
 _CLOCKS_US: Final = 120_000_000
@@ -40,17 +51,11 @@ _ZONE_ERROR_US: Final = 10_000_000
 _LARGEST_US: Final = 14 * 3_600 * 1_000_000
 """Clocks are two minutes apart, or zones by half hours up to 14 hours; more is no clock."""
 _Fact = tuple[Event, str | None, int | None]
+_WAITED_US: Final = 1_000_000
+"""A worker joins again so soon after the delay that its assignment told it."""
 _SKEW_US: Final = 50_000
 """A client may log what it does this much later than the coordinator that has got it."""
 _STARTS: Final = frozenset({Event.PREPARE_REBALANCE, Event.EPOCH_BUMPED})
-REASONS_OF_CHANGES: Final = {
-    Event.MEMBER_ADDED: RebalanceReason.MEMBER_JOINED,
-    Event.STATIC_REPLACED: RebalanceReason.MEMBER_JOINED,
-    Event.MEMBER_LEFT: RebalanceReason.MEMBER_LEFT,
-    Event.MEMBER_FAILED: RebalanceReason.MEMBER_FAILED,
-    Event.MEMBER_KICKED: RebalanceReason.REBALANCE_TIMEOUT,
-}
-"""Events that name who came or went, and the reason of the rebalance that follows."""
 _DEPARTURES: Final = frozenset(
     {
         *(RebalanceReason.MEMBER_LEFT, RebalanceReason.MEMBER_FAILED),
@@ -59,17 +64,20 @@ _DEPARTURES: Final = frozenset(
 )
 _NO_REASONS: Final = frozenset({None, "", "not provided"})
 _CONSEQUENCES: Final = (
-    *("need to re-join with the given member-id", "rebalance failed due to"),
+    *("need to re-join with the given member-id", "needs a valid member ID"),
+    "rebalance failed due to",
     *("already rebalancing", "is rebalancing", "rebalance in progress"),
     *("encountered ", "connect worker requested rejoin"),
 )
 """In reasons that repeat what came before, or that another member began a rebalance."""
+_ENCOUNTERED: Final = re.compile(r"encountered (?P<error>[A-Z_]+) from ")
 _SIGNS: Final = {
     "subscribed": "subscribed to {named}, as at its start",
     "coordinator-found": "",
     "coordinator-lost": "lost its coordinator: {named}",
     "unreachable": "had no coordinator for {unreachable_ms} ms, and gave up its work",
     "poll-timeout": "did not poll in time: its poll timeout has expired",
+    "unsubscribed": "gave its subscription up",
     "fenced": "was fenced by the coordinator",
     "connector-updated": "read another configuration of connector {named}",
     "connector-removed": "read that connector {named} was removed",
@@ -77,6 +85,8 @@ _SIGNS: Final = {
     "tasks-updated": "read other configurations of the tasks {named}",
     "config-behind": "read a configuration topic that does not end where its assignment's does, "
     "and forced a rebalance",
+    "waited": "has waited {delay_ms} ms (scheduled.rebalance.max.delay.ms) for a worker that went",
+    GAVE_UP: "has given up {given_up}, which its assignment took from it",
     "worker-started": "started",
     "worker-stopped": "was stopped",
     "task-failed": "had a task that failed with an exception",
@@ -104,12 +114,16 @@ CLIENT_EVENTS: Final = frozenset(
     }
 )
 """Events of clients' logs with a reason, or with the end of what was before."""
-_LOGGED: Final = frozenset(_SIGNS) - {"unreachable", "thrown-out", "left", "said"}
+_ASSIGNED: Final = frozenset({"waited", GAVE_UP})
+"""Kinds that follow from a worker's last assignment."""
+_LOGGED: Final = frozenset(_SIGNS) - _ASSIGNED - {"unreachable", "thrown-out", "left", "said"}
 """Kinds that a line's own `sign` tells."""
 _STARTED: Final = frozenset({"subscribed", "worker-started"})
 _OF_STREAMS: Final = frozenset({"thread-died", "thread-stopped", "thread-fenced"})
-_OF_LEAVERS: Final = _OF_STREAMS | {"left", "poll-timeout", "task-failed", "worker-stopped"}
-_OF_FAILED: Final = frozenset(_SIGNS) - _STARTED - {"said"}
+_OF_LEAVERS: Final = _OF_STREAMS | {
+    *("left", "poll-timeout", "unsubscribed", "task-failed", "worker-stopped")
+}
+_OF_FAILED: Final = frozenset(_SIGNS) - _STARTED - _ASSIGNED - {"said"}
 OUT_OF_GROUP: Final = frozenset({"thrown-out", "fenced", "unreachable"})
 """Kinds that tell that a client is no member any more."""
 _NAMES_MEMBER: Final = frozenset({"left", "fenced"})
@@ -123,7 +137,7 @@ def kind_of(line: TraceEvent) -> str | None:
     sign = line.attrs.get("sign")
     if sign is not None:
         return sign if sign in _LOGGED else None
-    if line.error_code in _THROWN_OUT:
+    if _error_of(line) in _THROWN_OUT:
         return "thrown-out"
     said = line.client_reason
     if not said or line.event is Event.REVOKED or any(each in said for each in _CONSEQUENCES):
@@ -131,12 +145,22 @@ def kind_of(line: TraceEvent) -> str | None:
     return "left" if line.event is Event.LEAVE_REQ else "said"
 
 
+def _error_of(line: TraceEvent) -> ErrorCode | None:
+    """Return the error that a line tells, or names as the reason for which its client joins."""
+    match = _ENCOUNTERED.match(line.client_reason or "")
+    named = None if match is None else ErrorCode.__members__.get(match["error"])
+    return named or line.error_code
+
+
 def words_of(line: TraceEvent) -> str:
     """Return the reason of a client's line in words; empty for a line without one."""
     kind = kind_of(line)
-    if kind is None:
-        return ""
-    error = "" if line.error_code is None else line.error_code.name
+    return "" if kind is None else _worded(kind, line)
+
+
+def _worded(kind: str, line: TraceEvent) -> str:
+    found = _error_of(line)
+    error = "" if found is None else found.name
     values = {"named": "", **line.attrs, "error": error, "reason": line.client_reason}
     return _SIGNS[kind].format(**values).removesuffix(": ")
 
@@ -152,7 +176,8 @@ def with_client_reasons(
 ) -> list[TraceEvent]:
     """Return a coordinator's events, those that begin a rebalance with the clients' reasons.
 
-    Failures get the session timeout that their clients printed.
+    Epochs get the causes in a broker's log, failures the session timeout that their clients
+    printed.
 
     A reason is that of the member that the coordinator names. Without a named member, or where
     several processes may be it, it is that of the only one that tells a reason; where several do,
@@ -162,8 +187,9 @@ def with_client_reasons(
         lines: Events of coordinators, in order.
         clients: Events of clients' logs, in the order of their logs.
     """
+    lines = with_epoch_causes(lines)
     if not clients:
-        return list(lines)
+        return lines
     lines = with_printed_settings(lines, printed_settings(clients))
     reasons = _reasons_by_group(clients, clocks_apart(lines, clients))
     above: dict[str | None, TraceEvent] = {}
@@ -259,7 +285,22 @@ class _Process:
                 if each.kind in kinds:
                     break
                 found = [sign for sign in found if _names(sign, member_id)]
-        return _without_outages(found[::-1])
+        chain = _without_outages(found[::-1])
+        return chain or (self._assigned(start) if kinds >= _ASSIGNED else [])
+
+    def _assigned(self, start: TraceEvent) -> list[_Sign]:
+        """Return why its last assignment has it join again: for what it gave up, or in a while."""
+        place = bisect_right(self._times, start.ts_us)
+        own = reversed(self._signs[max(0, place - _LOOKED_AT) : place])
+        settled = (each for each in own if each.kind is None and not _is_answer_to(each, start))
+        last = next(settled, None)
+        if last is not None and GIVEN_UP in last.line.attrs:
+            return [replace(last, kind=GAVE_UP)]
+        if last is None or DELAY_MS not in last.line.attrs:
+            return []
+        at_us = last.at_us + int(last.line.attrs[DELAY_MS]) * 1_000
+        is_then = abs(start.ts_us - at_us) <= _WAITED_US
+        return [replace(last, at_us=at_us, kind="waited")] if is_then else []
 
     def is_member(self, member_id: str, start: TraceEvent, *, has_left: bool) -> bool | None:
         """Whether it is this member when a rebalance begins; None where no line near names one.
@@ -302,9 +343,11 @@ def _is_answer_to(settled: _Sign, start: TraceEvent) -> bool:
 
 def _without_outages(chain: list[_Sign]) -> list[_Sign]:
     """Drop losses of a coordinator that was found again, unless the member was out by then."""
-    kinds = [each.kind for each in chain]
-    found = max((at for at, kind in enumerate(kinds) if kind == "coordinator-found"), default=-1)
-    is_out = not OUT_OF_GROUP.isdisjoint(kinds)
+    found = max(
+        (at for at, each in enumerate(chain) if each.kind == "coordinator-found"), default=-1
+    )
+    found_us = chain[found].at_us if chain else 0
+    is_out = any(each.kind in OUT_OF_GROUP and each.at_us - found_us <= _SOON_US for each in chain)
     return [
         each
         for place, each in enumerate(chain)
@@ -347,7 +390,7 @@ class _Reasons:
         line = first.line
         who = f"{line.client_id} " if line.client_id else ""
         found = {
-            CAUSE: who + words_of(line),
+            CAUSE: who + _worded(first.kind, line),
             CAUSE_KIND: first.kind,
             CAUSE_AT: f"{line.source_ref}:{line.seq}",
             CAUSE_MS: str(max(0, start.ts_us - first.at_us) // 1000),

@@ -50,6 +50,9 @@ EpochValue = ConsumerGroupMetadataValue | ShareGroupMetadataValue | StreamsGroup
 Told = tuple[Event, dict[str, Any]]
 """An event and its columns, those of time and group left out."""
 
+UNTOLD_CONFIDENCE: Final = 0.5
+"""Confidence of a departure of which nothing shows whether the member left or failed."""
+
 
 class Beside(Struct, frozen=True, kw_only=True, gc=False):
     """Facts about a batch that its records lack.

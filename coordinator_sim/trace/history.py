@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from coordinator_sim.kafka.partitioning import partition_for
 from coordinator_sim.trace import batches
-from coordinator_sim.trace.client_reasons import REASONS_OF_CHANGES, with_client_reasons
+from coordinator_sim.trace.client_reasons import with_client_reasons
 from coordinator_sim.trace.events import Event, Source, TimeKind, TraceEvent
 from coordinator_sim.trace.rebalances import (
     Episode,
@@ -337,7 +337,7 @@ class _Cutter:
                 if self._generation is None:
                     self._generation = line.generation
             case Event.EPOCH_BUMPED:
-                rebalance.start = _with_reason(episode, line)
+                rebalance.start = line
                 self._generation = line.generation
             case Event.JOIN_COMPLETE | Event.TARGET_COMPUTED:
                 rebalance.join = line
@@ -365,19 +365,6 @@ class _Cutter:
         rebalance = Rebalance(position=len(episode.lines) - 1, lines=[line])
         episode.rebalances.append(rebalance)
         return rebalance
-
-
-def _with_reason(episode: Episode, line: TraceEvent) -> TraceEvent:
-    """An epoch with its reason: a broker logs who came or went in the line above, if that is it."""
-    if line.reason is not None or len(episode.lines) < 2:  # noqa: PLR2004  itself and the one above
-        return line
-    above = episode.lines[-2]
-    is_near = line.ts_us - above.ts_us <= LINE_SKEW_MS * 1_000
-    reason = REASONS_OF_CHANGES.get(above.event) if is_near else None
-    if reason is None:
-        return line
-    names = {"member_id": above.member_id, "group_instance_id": above.group_instance_id}
-    return replace(line, reason=reason, client_id=above.client_id, **names)
 
 
 def _is_of_no_epoch(episode: Episode, line: TraceEvent) -> bool:

@@ -40,16 +40,17 @@ from coordinator_sim.messages.records import NO_PRODUCER_ID, LogRecord
 from coordinator_sim.messages.schema import ZERO_UUID
 from coordinator_sim.trace import epoch_members
 from coordinator_sim.trace.epoch_batches import told_by
-from coordinator_sim.trace.epoch_groups import Beside, EpochGroupStory
+from coordinator_sim.trace.epoch_groups import UNTOLD_CONFIDENCE, Beside, EpochGroupStory
 from coordinator_sim.trace.epoch_records import TYPE_OF_KEY, group_of, is_of_epoch_group, member_of
 from coordinator_sim.trace.events import Event, OffsetEntry, Source, TimeKind, TraceEvent
 
 SESSION_US: Final = 45_000_000
 """A member that was silent for so long has failed. Source: `group.consumer.session.timeout.ms`."""
+_SHORTEST_SESSION_US: Final = 6_000_000
+"""Session timeout below which brokers are hardly set; one that left has been silent for less."""
 _AWAY_CONFIDENCE: Final = 0.9
 _FAILED_CONFIDENCE: Final = 0.6
 _LEFT_CONFIDENCE: Final = 0.7
-_UNTOLD_CONFIDENCE: Final = 0.5
 LastCommit = Callable[[list[tuple[str, int]]], tuple[int, int | None] | None]
 """Of partitions, when the group committed the last of them, and how long after the time before, in
 microseconds; None without any commit."""
@@ -166,9 +167,9 @@ class EpochGroupsTopic:
             silent_us = columns["ts_us"] - last_us
             if silent_us >= SESSION_US:
                 return Event.MEMBER_FAILED, {"confidence": _FAILED_CONFIDENCE}
-            if period_us is not None and silent_us < 2 * period_us:
+            if period_us is not None and silent_us < min(2 * period_us, _SHORTEST_SESSION_US):
                 return Event.MEMBER_LEFT, {"confidence": _LEFT_CONFIDENCE}
-        return Event.MEMBER_LEFT, {"confidence": _UNTOLD_CONFIDENCE}
+        return Event.MEMBER_LEFT, {"confidence": UNTOLD_CONFIDENCE}
 
 
 _MS: Final = 1_000
@@ -536,6 +537,9 @@ class OffsetsTopic:
                 continue
             silent_us = at_us - max(said.last_us, known.sync_us)
             session_us = member.session_timeout * _MS
+            poll_us = member.rebalance_timeout * _MS
+            if 0 < session_us < poll_us < silent_us:
+                continue  # It may have left because its poll timeout expired.
             if session_us > 0 and silent_us >= session_us:
                 inferred = _inferred(columns, _FAILED_CONFIDENCE)
                 yield TraceEvent(

@@ -4,20 +4,26 @@
 reads a trace's lines into rebalances.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum, unique
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator_sim.kafka.api_keys import ApiKey
 from coordinator_sim.messages.embedded.contents import SERVER_PREFIX, is_cooperative
-from coordinator_sim.trace.epoch_groups import GROUP_TYPE
+from coordinator_sim.trace.epoch_groups import GROUP_TYPE, TEMPORARY
 from coordinator_sim.trace.epoch_records import CONSUMER, GROUP_TYPES, SHARE, STREAMS
 from coordinator_sim.trace.events import Event, RebalanceReason, TimeKind, TraceEvent
 
 FOLLOW_UP_REASON: Final = "need to revoke partitions and re-join"
 """Reason of a cooperative consumer that gave partitions up and rejoins for its new assignment."""
+CAUSE_KIND: Final = "first_cause_kind"
+"""Attribute of the line that begins a rebalance: the kind of the client's first reason."""
+GAVE_UP: Final = "gave-up"
+"""Kind of a Connect worker that gave work up and joins again, as FOLLOW_UP_REASON of consumers."""
 FOLLOW_UP_US: Final = 1_000_000
 CHAIN_GAP_US: Final = 30_000_000
 """Rebalances closer than this belong to one disturbance (definition of convergence time)."""
@@ -25,6 +31,7 @@ _LIKE_US: Final = 1_000_000
 """Layouts tell times to the millisecond or the second: up to this, both are from one clock."""
 _REMOVAL_SKEW_US: Final = 50_000
 """Some releases log the removal after the join phase that it ends, by as much."""
+_GOES: Final = frozenset({Event.MEMBER_LEFT, Event.MEMBER_FAILED, Event.MEMBER_KICKED})
 _REMOVALS: Final = frozenset({Event.MEMBER_FAILED, Event.MEMBER_KICKED, Event.PENDING_EXPIRED})
 _NO_ASSIGNOR: Final = f"{SERVER_PREFIX}none"
 EPOCH_LINES: Final = frozenset(
@@ -37,6 +44,17 @@ EPOCH_LINES: Final = frozenset(
     }
 )
 """Lines that only groups with epochs have."""
+REASONS_OF_CHANGES: Final = {
+    Event.MEMBER_ADDED: RebalanceReason.MEMBER_JOINED,
+    Event.STATIC_REPLACED: RebalanceReason.MEMBER_JOINED,
+    Event.MEMBER_LEFT: RebalanceReason.MEMBER_LEFT,
+    Event.MEMBER_FAILED: RebalanceReason.MEMBER_FAILED,
+    Event.MEMBER_KICKED: RebalanceReason.REBALANCE_TIMEOUT,
+}
+"""Events that name who came or went, and the reason of the rebalance that follows."""
+_EPOCH_SOON_US: Final = 1_000_000
+"""An epoch begins within this of the line about its member; more than lines of one event are apart,
+as a broker that has just started, or configures a topology between, takes its time."""
 _REJOINS: Final = frozenset({RebalanceReason.LEADER_REJOIN, RebalanceReason.METADATA_CHANGED})
 
 
@@ -333,6 +351,74 @@ class NumberedRebalance(Struct, frozen=True, kw_only=True):
     chain: int
 
 
+class _Epochs:
+    """What the lines of one group have shown so far."""
+
+    def __init__(self) -> None:
+        self.epoch: int | None = None
+        self.topics_hash: str | None = None
+        self.above: TraceEvent | None = None
+        self.unlogged: list[int] = []
+
+    def begun(self, line: TraceEvent) -> TraceEvent:
+        """Return the line with which an epoch begins, with its reason where one shows."""
+        above, before = self.above, self.topics_hash
+        self.epoch = line.generation
+        self.topics_hash = line.attrs.get("metadata_hash", before)
+        self.unlogged.clear()
+        if line.reason is not None:
+            return line
+        is_near = above is not None and line.ts_us - above.ts_us <= _EPOCH_SOON_US
+        if above is not None and is_near and above.event in REASONS_OF_CHANGES:
+            return _epoch_of(above, line)
+        is_other = None not in {before, self.topics_hash} and before != self.topics_hash
+        return replace(line, reason=RebalanceReason.TOPICS_CHANGED) if is_other else line
+
+
+def _epoch_of(member: TraceEvent, line: TraceEvent) -> TraceEvent:
+    """The line of an epoch with the member that is its cause."""
+    return replace(
+        line,
+        reason=REASONS_OF_CHANGES[member.event],
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+    )
+
+
+def with_epoch_causes(lines: Iterable[TraceEvent]) -> list[TraceEvent]:
+    """Return a coordinator's events, of which each epoch has its reason where a log shows one.
+
+    A broker logs who came or went in the line above that of the epoch. Where no such line is there
+    and the hash of the topics is another, they changed, or the wish for them. When a member of a
+    streams group goes, the epoch has no line of its own: it is added where the target's line shows
+    that it began.
+
+    Source: kafka 4.4, GroupMetadataManager.consumerGroupHeartbeat, streamsGroupFenceMember.
+    """
+    groups: defaultdict[tuple[str | None, int], _Epochs] = defaultdict(_Epochs)
+    found: list[tuple[TraceEvent, ...]] = []
+    for line in lines:
+        group = groups[line.group_id, line.incarnation]
+        told = line
+        if line.event is Event.EPOCH_BUMPED:
+            told = group.begun(line)
+        elif line.event is Event.TARGET_COMPUTED:
+            if line.generation == (group.epoch or 0) + len(group.unlogged):
+                for epoch, index in enumerate(group.unlogged, (group.epoch or 0) + 1):
+                    gone = found[index][0]
+                    begun = replace(gone, event=Event.EPOCH_BUMPED, generation=epoch)
+                    found[index] = gone, _epoch_of(gone, begun)
+            group.unlogged.clear()
+            group.epoch = line.generation
+        elif line.event in _GOES and GROUP_TYPE in line.attrs:
+            group.unlogged += [] if TEMPORARY in line.attrs else [len(found)]
+        if line.event in REASONS_OF_CHANGES or line.event in EPOCH_LINES:
+            group.above = told
+        found.append((told,))
+    return [each for event in found for each in event]
+
+
 def settling_us(chain: list[Rebalance]) -> int | None:
     """Return how long a disturbance took to settle: from its first start to its last end.
 
@@ -352,6 +438,8 @@ def follows_up(rebalance: Rebalance, previous: Rebalance) -> bool:
         return False
     texts = [start.reason_text, start.client_reason] if start else []
     if any(FOLLOW_UP_REASON in (text or "") for text in texts):
+        return True
+    if start is not None and start.attrs.get(CAUSE_KIND) == GAVE_UP:
         return True
     if start is None or ended is None or previous.outcome is not RebalanceOutcome.STABLE:
         return False

@@ -35,7 +35,7 @@ from coordinator_sim.messages.embedded.contents import (
     ConnectError,
     ConsumerAssignment,
 )
-from coordinator_sim.trace.client_reasons import INSTANCE
+from coordinator_sim.trace.client_reasons import DELAY_MS, GIVEN_UP, INSTANCE
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 
 _PREFIX: Final = re.compile(
@@ -378,6 +378,11 @@ def _fill_worker(match: Match, columns: dict[str, object], attrs: dict[str, str]
     columns["leader_id"] = fields.get("leader") or None
     columns["protocol_name"] = _PROTOCOLS.get(version)
     attrs["error"] = fields.get("error") or "0"
+    if fields.get("delay", "0") != "0":
+        attrs[DELAY_MS] = fields["delay"]
+    revoked = (fields.get(f"revoked{what}Ids") for what in ("Connector", "Task"))
+    if given_up := ", ".join(filter(None, revoked)):
+        attrs[GIVEN_UP] = given_up
     if version != "0":
         attrs["delta"] = "1"
 

@@ -49,6 +49,15 @@ _JOINING: Final = (
         "< due to {client_reason}>"
     ),
     row("c-reset", None, "-").says("Resetting generation"),
+    row("c-epoch-joining", Event.JOIN_REQ, "-").says(
+        "Member {member_id} with epoch {any} transitioned from {any} to JOINING"
+    ),
+    *(
+        row("c-epoch-joined", Event.JOIN_RESP, "-", error=_NO_ERROR).says(
+            f"Member {{member_id}} with epoch {{generation}} transitioned from JOINING to {state}"
+        )
+        for state in ("RECONCILING", "STABLE")
+    ),
 )
 _OWNERSHIP: Final = (
     row("c-computed", Event.ASSIGNED, "-").says(
@@ -83,6 +92,7 @@ _WHY: Final = (
     _sign("coordinator-lost", "Marking the coordinator {any} dead"),
     _sign("coordinator-found", "Discovered group coordinator"),
     _sign("poll-timeout", "poll timeout has expired"),
+    _sign("unsubscribed", "Unsubscribing all topics or patterns and assigned partitions"),
     _sign("fenced", "Member {member_id} with epoch {generation} transitioned from {any} to FENCED"),
     _sign("connector-updated", "Connector {connector} config updated"),
     _sign("connector-removed", "Connector {connector} config removed"),

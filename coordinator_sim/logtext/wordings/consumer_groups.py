@@ -81,6 +81,10 @@ _GOING: Final = (
         "[GroupId {group_id}]<none|[MemberId {any}]> {Member} {member_id} left the {group_type} "
         "group<.>"
     ),
+    row("streams-failed", Event.MEMBER_FAILED, "java", group_type="streams").says(
+        "[GroupId {group_id}] Streams member {member_id} fenced from the group because the member "
+        "session expired<.>"
+    ),
     row("consumer-failed", Event.MEMBER_FAILED, "java", _told(), group_type="consumer").says(
         "[GroupId {group_id}] {Member} {member_id} fenced from the group because the member "
         "session expired<.>"

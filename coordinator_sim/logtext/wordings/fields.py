@@ -278,8 +278,10 @@ _OF_CLIENTS: Final = {
     "named": Field(attr="named", pattern=_REST),
     "connector": Field(pattern=r"(?P<named>\S+)"),
     "tasks": Field(pattern=r"(?P<named>\[.*?\])"),
+    "first_topics": Field(pattern=r"(?P<named>\d+ topics) \(join-state init\)"),
     "lost_because": Field(
-        pattern=r" due to cause: (?P<named>.*?)(?:\.? ?isDisconnected: .*|\. Rediscovery .*)?$"
+        pattern=r" due to cause: (?:null|(?P<named>.*?))"
+        r"(?:\.? ?isDisconnected: .*|\. Rediscovery .*)?$"
     ),
     "restored_ms": Field(attr="restored_ms", pattern=_NUMBER),
     "unreachable_ms": Field(attr="unreachable_ms", pattern=_NUMBER),

@@ -86,6 +86,9 @@ _OWNERSHIP: Final = (
     row("r-poll-timeout", Event.LEAVE_REQ, "-").says(
         "Application {inner_reason} (adjust max.poll.interval.ms"
     ),
+    row("r-subscribed", Event.LIFECYCLE, "-", sign="subscribed").says(
+        'Group "{group_id}": subscribe to new subscription of {first_topics}'
+    ),
     row("r-leave-waits", None, "-").says('Group "{group_id}": leave (in state {any}): '),
     row("r-leave", Event.LEAVE_REQ, "-").says('Group "{group_id}": leave (in state '),
     row("r-other", None, "-").says('Group "{group_id}"'),

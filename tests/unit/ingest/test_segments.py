@@ -182,6 +182,15 @@ def test_departure_is_told_by_the_silence_before_it(tmp_path: Path) -> None:
     assert told_of == {Event.MEMBER_FAILED: ("a", 0.6), Event.MEMBER_ADDED: ("b", 0.9)}
 
 
+def test_departure_after_a_poll_timeout_without_commits_is_not_told(tmp_path: Path) -> None:
+    """A consumer commits when it polls: one that did not for so long may have left for that."""
+    after = NOW_MS + 2_000 + 60_001
+    write(tmp_path / "logs", (*LIFE[:3], batch(5, after, group(2, after, member("b", 0, 1)))))
+    run(tmp_path / "logs", "--out", tmp_path / "t")
+    kinds = {event.event for event in events_in(tmp_path / "t")}
+    assert kinds.isdisjoint({Event.MEMBER_LEFT, Event.MEMBER_FAILED})
+
+
 @pytest.mark.parametrize("codec", list(Compression))
 def test_compression_changes_nothing(tmp_path: Path, codec: Compression) -> None:
     """Every codec of magic 2 tells what the plain segment tells."""

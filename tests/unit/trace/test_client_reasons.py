@@ -15,12 +15,12 @@ from coordinator_sim.replay.findings import findings_of
 from coordinator_sim.trace.client_reasons import (
     CAUSE,
     CAUSE_AT,
-    CAUSE_KIND,
     CAUSE_MS,
     clocks_apart,
 )
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
+from coordinator_sim.trace.rebalances import CAUSE_KIND
 
 ID = "7f000000-0000-4000-8000-00000000000{}"
 JAVA = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
@@ -116,6 +116,77 @@ def test_a_worker_without_a_coordinator_is_the_first_cause() -> None:
     assert start.attrs[CAUSE] == "w lost its coordinator: coordinator unavailable"
     assert (start.attrs[CAUSE_KIND], start.attrs[CAUSE_MS]) == ("coordinator-lost", "8000")
     assert start.attrs[CAUSE_AT] == "connect.log:1"
+
+
+def test_an_outage_that_a_member_survived_is_no_cause_of_its_removal_later() -> None:
+    """It had found its coordinator again, and its process was held half a minute later."""
+    log = consumer(
+        f"05,000 {joined(4)}",
+        "20,000 Group coordinator b1:9092 is unavailable or invalid due to cause: null. "
+        "Rediscovery will be attempted.",
+        "25,000 Discovered group coordinator b1:9092",
+        "49,900 Attempt to heartbeat failed since member id is not valid",
+        "49,901 (Re-)joining group",
+        f"50,050 {joined(5, 2)}",
+    )
+    assert told(broker(("50", JOINS.format(ID.format(2)))), log) == [
+        "a was no member any more (UNKNOWN_MEMBER_ID)"
+    ]
+
+
+def assigned(generation: int, **fields: str) -> str:
+    """What a worker logs of its assignment."""
+    values = {"connectorIds": "[]", "taskIds": "[]", "delay": "0", **fields}
+    text = ", ".join(f"{name}={value}" for name, value in values.items())
+    return (
+        f"Joined group at generation {generation} with protocol version 2 and got assignment: "
+        f"Assignment{{error=0, leader='w-{ID.format(1)}', leaderUrl='http://w:8083/', offset=7, "
+        f"{text}}} with rebalance delay: {values['delay']}"
+    )
+
+
+def test_a_worker_that_waited_for_another_joins_again_for_that() -> None:
+    """Its log has the delay in the assignment, and no reason where it joins again."""
+    log = worker(f"04,155 {assigned(4, delay='6000')}", "10,161 (Re-)joining group")
+    reason = f"Leader w-{ID.format(1)} re-joining group during Stable; client reason: not provided"
+    assert told(broker(("10", reason)), log) == [
+        "w has waited 6000 ms (scheduled.rebalance.max.delay.ms) for a worker that went"
+    ]
+    assert told(broker(("15", reason)), log) == [None]
+
+
+def test_a_worker_that_gave_work_up_follows_the_rebalance_up() -> None:
+    """However long its connectors took to stop."""
+    log = worker(
+        f"10,110 {assigned(5, revokedConnectorIds='[calm]', revokedTaskIds='[calm-0]')}",
+        "12,000 (Re-)joining group",
+    )
+    reason = f"Leader w-{ID.format(1)} re-joining group during Stable; client reason: not provided"
+    joined = f"Adding new member v-{ID.format(2)} with group instance id None"
+    events = [*broker(("10", joined), ("12", reason)), *log]
+    lines = group_lines(coordinator_events(events, Source.BROKER_LOG))["g"]
+    story = explain_group("g", lines, []).rebalances[1]
+    assert story.follows == 1
+    assert story.first_cause == (
+        "w has given up calm, calm-0, which its assignment took from it (1.890 s before)"
+    )
+
+
+def test_a_member_that_hears_of_its_removal_from_a_commit_joins_again_for_that() -> None:
+    """Its log names the error in the reason alone."""
+    log = consumer(
+        f"05,000 {joined(4)}",
+        "09,900 Request joining group due to: encountered UNKNOWN_MEMBER_ID from OFFSET_COMMIT "
+        "response",
+        "09,901 (Re-)joining group",
+        f"09,905 Request joining group due to: need to re-join with the given member-id: "
+        f"a-{ID.format(2)}",
+        "09,906 (Re-)joining group",
+        f"10,050 {joined(5, 2)}",
+    )
+    assert told(broker(("10", JOINS.format(ID.format(2)))), log) == [
+        "a was no member any more (UNKNOWN_MEMBER_ID)"
+    ]
 
 
 def test_a_changed_connector_is_the_first_cause() -> None:
