@@ -9,13 +9,16 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Queue;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
 import org.apache.kafka.clients.admin.GroupListing;
 import org.apache.kafka.clients.admin.MemberDescription;
+import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 import org.apache.kafka.clients.consumer.ConsumerInterceptor;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -28,8 +31,9 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 
 /**
  * Members of groups, each in a thread of its own, that tell what happens to them. Lines of standard
- * input: "start NAME TOPIC,TOPIC SETTING=VALUE...", "stop NAME", "group ID", "offsets ID". Lines of
- * standard output: microseconds, who, what, and about what.
+ * input: "start NAME TOPIC,TOPIC SETTING=VALUE...", "stop NAME", "nap NAME MS" for one long time between
+ * polls, "subscribe NAME TOPIC,TOPIC", "unsubscribe NAME", "rejoin NAME REASON", "evict GROUP REASON",
+ * "group ID", "offsets ID". Lines of standard output: microseconds, who, what, and about what.
  */
 public final class UpgradeMembers {
     private static final Duration POLL = Duration.ofMillis(50);
@@ -54,6 +58,9 @@ public final class UpgradeMembers {
                         members.get(words[1]).start();
                     }
                     case "stop" -> members.remove(words[1]).isStopped = true;
+                    case "nap", "subscribe", "unsubscribe", "rejoin" ->
+                        members.get(words[1]).errands.add(words);
+                    case "evict" -> evict(admin, words[1], words[2]);
                     case "group" -> describe(admin, words[1]);
                     default -> offsets(admin, words[1]);
                 }
@@ -109,6 +116,13 @@ public final class UpgradeMembers {
         tell("-", "offsets", String.join(" ", told));
     }
 
+    /** Removes all members of a group, as an administrator. */
+    private static void evict(Admin admin, String group, String reason) throws Exception {
+        RemoveMembersFromConsumerGroupOptions everyone = new RemoveMembersFromConsumerGroupOptions();
+        everyone.reason(reason);
+        admin.removeMembersFromConsumerGroup(group, everyone).all().get();
+    }
+
     private static Properties settings() {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", bootstrap);
@@ -146,6 +160,7 @@ public final class UpgradeMembers {
         private final boolean commits;
         private final KafkaConsumer<String, String> consumer;
         private final Map<TopicPartition, OffsetAndMetadata> done = new HashMap<>();
+        private final Queue<String[]> errands = new ConcurrentLinkedQueue<>();
         private volatile boolean isStopped;
 
         private Member(String[] words) {
@@ -170,6 +185,11 @@ public final class UpgradeMembers {
                 consumer.subscribe(topics, this);
                 long next = System.currentTimeMillis() + COMMIT_INTERVAL_MS;
                 while (!isStopped) {
+                    run(errands.poll());
+                    if (consumer.subscription().isEmpty()) {
+                        sleep(POLL.toMillis());
+                        continue;
+                    }
                     for (ConsumerRecord<String, String> record : consumer.poll(POLL)) {
                         TopicPartition place = new TopicPartition(record.topic(), record.partition());
                         tell(who, "read", place + " " + record.offset() + " " + record.value());
@@ -182,8 +202,19 @@ public final class UpgradeMembers {
                 }
                 consumer.close();
                 tell(who, "closed", "");
-            } catch (KafkaException error) {
+            } catch (KafkaException | InterruptedException error) {
                 tell(who, "failed", error.toString());
+            }
+        }
+
+        /** Does what a line asks of this member, between two polls. */
+        private void run(String[] errand) throws InterruptedException {
+            switch (errand == null ? "" : errand[0]) {
+                case "nap" -> sleep(Long.parseLong(errand[2]));
+                case "subscribe" -> consumer.subscribe(List.of(errand[2].split(",")), this);
+                case "unsubscribe" -> consumer.unsubscribe();
+                case "rejoin" -> consumer.enforceRebalance(errand[2]);
+                default -> { }
             }
         }
 

@@ -274,8 +274,9 @@ class Sources(Struct, frozen=True):
 class LoggingBroker(kafka.Broker):
     """A broker of 4.x that writes its log and its request log, as `log4j2.properties` says."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, _SETTINGS, kafka.BROKER_VERSION)
+    def __init__(self, directory: Path, properties: dict[str, str] = _SETTINGS) -> None:
+        super().__init__(directory, properties, kafka.BROKER_VERSION)
+        self._starts = 0
         self.jvm = (
             *kafka.JVM,
             f"-Dlog4j2.configurationFile={(kafka.HERE / 'log4j2.properties').resolve()}",
@@ -285,9 +286,17 @@ class LoggingBroker(kafka.Broker):
         )
         self.first_jars = (_log4j_jars(),)
 
+    def start(self) -> None:
+        """Start it, and go on with the log of an earlier start."""
+        self._starts = self._started_count()
+        super().start()
+
     def _serves(self) -> bool:
+        return self._started_count() > self._starts
+
+    def _started_count(self) -> int:
         log = self.directory / SERVER_LOG
-        return log.exists() and _STARTED in log.read_text(encoding="utf-8", errors="replace")
+        return log.read_text("utf-8", "replace").count(_STARTED) if log.exists() else 0
 
 
 def leave_sources(out: Path, tell: Callable[[str], None]) -> Sources:
