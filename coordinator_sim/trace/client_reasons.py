@@ -281,12 +281,17 @@ class _Process:
                 break
             if each.kind in kinds and (not self._is_shared or _names(each, member_id)):
                 found.append(each)
-            if each.kind in _STARTED:
+            if self._is_start(place):
                 if each.kind in kinds:
                     break
                 found = [sign for sign in found if _names(sign, member_id)]
         chain = _without_outages(found[::-1])
         return chain or (self._assigned(start) if kinds >= _ASSIGNED else [])
+
+    def _is_start(self, place: int) -> bool:
+        """Whether a sign is the start of a process: a fenced stream thread subscribes anew."""
+        before = self._signs[place - 1].kind if place else None
+        return self._signs[place].kind in _STARTED and before != "thread-fenced"
 
     def _assigned(self, start: TraceEvent) -> list[_Sign]:
         """Return why its last assignment has it join again: for what it gave up, or in a while."""

@@ -171,3 +171,24 @@ def test_new_consumer_that_unsubscribes_leaves_for_that() -> None:
     )
     (story,) = told([*at_broker, *at_client], "modern")
     assert story.first_cause == "modern-b gave its subscription up (0.110 s before)"
+
+
+def test_fenced_stream_thread_that_subscribes_anew_is_not_told_as_started() -> None:
+    """It goes on in the same process; its log tells that it was fenced before it subscribes."""
+    at_broker = broker(
+        f"58:37,459  [MemberId {B}] Member joins the streams group.",
+        f"58:37,460 [MemberId {B}] Bumped streams group epoch to 6 with metadata hash 7 and "
+        "validated topic epoch 0.",
+    )
+    consumer = "[Consumer clientId=totals-b-StreamThread-1-consumer, groupId=totals] "
+    thread = "stream-thread [totals-b-StreamThread-1] "
+    at_client = (
+        f"58:06,453 {consumer}Member {B} with epoch 4 transitioned from JOINING to RECONCILING.",
+        f"58:37,349 {consumer}Member {B} with epoch 4 transitioned from STABLE to FENCED.",
+        f"58:37,409 {thread}Detected that the thread is being fenced.",
+        f"58:37,454 {consumer}Subscribed to topic(s): clicks, totals-words-repartition",
+        f"58:37,465 {consumer}Member {B} with epoch 6 transitioned from JOINING to RECONCILING.",
+    )
+    (story,) = told([*at_broker, *log(at_client, "totals-b.log", "", MEMBERSHIP)])
+    cause = "totals-b-StreamThread-1-consumer was fenced by the coordinator (0.111 s before)"
+    assert story.first_cause == cause
