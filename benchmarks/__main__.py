@@ -28,6 +28,7 @@ DESCRIPTIONS = {
     "trogdor": "a task, a heartbeat, an agent of Trogdor, in virtual time and over loopback",
     "cluster": "speed-up of Spark jobs from one standalone worker to two (minutes)",
     "month": "the report of a month of 2,000 groups: CPU-seconds and memory of the whole command",
+    "watching": "a watch beside a real broker with 2,000 groups (Java, Maven; seven minutes)",
     "churn": "the Spark churn job on the dense trace form (also: --full in its own module)",
 }
 

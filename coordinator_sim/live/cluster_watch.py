@@ -53,6 +53,9 @@ _OURS: Final = {
     "isolation.level": "read_committed",
     "enable.partition.eof": True,
     "allow.auto.create.topics": False,
+    # A broker in use has a few new records at any time, and would answer thousands of fetches.
+    "fetch.min.bytes": 1_000_000,
+    "fetch.wait.max.ms": 500,
 }
 """Settings of the consumer that the user's do not change."""
 
