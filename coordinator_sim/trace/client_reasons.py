@@ -288,10 +288,10 @@ class _Process:
         chain = _without_outages(found[::-1])
         return chain or (self._assigned(start) if kinds >= _ASSIGNED else [])
 
-    def _is_start(self, place: int) -> bool:
-        """Whether a sign is the start of a process: a fenced stream thread subscribes anew."""
-        before = self._signs[place - 1].kind if place else None
-        return self._signs[place].kind in _STARTED and before != "thread-fenced"
+    def _is_start(self, index: int) -> bool:
+        """Whether a sign is the start of a process: a fenced stream thread subscribes again."""
+        before = self._signs[index - 1].kind if index else None
+        return self._signs[index].kind in _STARTED and before != "thread-fenced"
 
     def _assigned(self, start: TraceEvent) -> list[_Sign]:
         """Return why its last assignment has it join again: for what it gave up, or in a while."""

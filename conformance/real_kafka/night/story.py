@@ -18,6 +18,7 @@ DELAY_S: Final = 6
 """How long Connect waits for a worker that went."""
 _SETTLE_S: Final = 3
 
+_CLOSED: Final = "being closed|stopped|shut down"
 _STARTED: Final = "subscribed to|started"
 _REMOVED: Final = "no member any more|UNKNOWN_MEMBER_ID|fenced|session timed out"
 _TOPICS: Final = "metadata has changed|topics"
@@ -67,12 +68,12 @@ def joined(member: str = "b", words: str = _STARTED) -> Truth:
     return Truth(("MEMBER_JOINED",), member, words)
 
 
-def left(member: str = "b", words: str = "being closed|left|stopped|shut down") -> Truth:
+def left(member: str = "b", words: str = f"left|{_CLOSED}") -> Truth:
     """A member left, because it was shut down or for another reason."""
     return Truth(("MEMBER_LEFT",), member, words)
 
 
-def failed(member: str = "b", words: str = "no heartbeat|failed|being closed|stopped|shut down") -> Truth:
+def failed(member: str = "b", words: str = f"no heartbeat|failed|{_CLOSED}") -> Truth:
     """A member was killed or held, or stopped without leaving, until its session ran out."""
     return Truth(("MEMBER_FAILED",), member, words)
 
