@@ -33,7 +33,8 @@ def streams_beat(address: str, member_id: str, epoch: int) -> dict[str, object]:
 def test_a_streams_group_is_shown_and_explained(tmp_path: Path) -> None:
     """The control surface lists it with what members run; `explain` tells its epochs.
 
-    The segments of its offsets topic tell the same epochs.
+    The segments of its offsets topic tell the same epochs, but not how a member without commits
+    went.
     """
     trace, logs, read = tmp_path / "run", tmp_path / "logs", tmp_path / "read"
     with serving(*QUICK, "--trace", trace, "--log-dir", logs) as ready:
@@ -56,6 +57,7 @@ def test_a_streams_group_is_shown_and_explained(tmp_path: Path) -> None:
     stored = run_here("explain", str(read), "app").stdout
     assert "epochs 2 to 3" in stored
     assert "assignor server:sticky" in stored
-    assert "Causes: MEMBER_JOINED 1, MEMBER_LEFT 1" in stored
+    assert "Causes: MEMBER_JOINED 1, UNKNOWN 1" in stored
+    assert "gone: m1 left or failed" in stored
     refused = run_here("replay", str(trace))
     assert "app is a streams group; coordinator-sim explain" in refused.stderr
