@@ -138,10 +138,11 @@ def _judged(
         kind = ClientKind.CONNECT
     elif any(each.attrs[BLOCK] == _STREAMS for each in of_group):
         kind = ClientKind.STREAMS
-    protocol = next(
-        (each.attrs["group.protocol"] for each in of_group if "group.protocol" in each.attrs),
-        "classic",
-    )
+    # Of a stream thread, the application's last start before it tells the protocol.
+    apps = [
+        each for each in of_group if each.attrs[BLOCK] == _STREAMS and each.ts_us <= start.ts_us
+    ]
+    protocol = [start, *apps][-1].attrs.get("group.protocol", "classic")
     is_classic = kind is ClientKind.CONNECT or protocol.lower() == "classic"
     if not is_classic:
         settings = {name: value for name, value in settings.items() if name not in OF_CLASSIC}

@@ -278,6 +278,40 @@ def test_stream_threads_are_judged_as_such(tmp_path: Path) -> None:
     assert "as Kafka Streams does not leave" in run_here("lint", "--trace", trace).stdout
 
 
+@pytest.mark.parametrize(
+    ("protocols", "value"), [(("classic", "consumer"), []), (("consumer", "classic"), ["5000"])]
+)
+def test_each_start_is_of_the_protocol_that_it_printed(
+    tmp_path: Path, protocols: tuple[str, str], value: list[str]
+) -> None:
+    """A group that restarts with the other protocol is judged by each start's own."""
+    sessions = dict(zip(protocols, ("60000", "5000"), strict=True))
+    log = "".join(
+        printed(
+            "Consumer",
+            f"1{hour}:00:00,000",
+            **(CONSUMER | {"group__protocol": each, "session__timeout__ms": session}),
+        )
+        for hour, (each, session) in enumerate(sessions.items())
+    )
+    found = judged(trace_of(tmp_path, log))
+    assert [each[3] for each in found if each[2] == "session.timeout.ms"] == value
+    assert {each[2] for each in found} <= {"session.timeout.ms", "heartbeat.interval.ms"}
+
+
+def test_stream_threads_are_of_the_protocol_of_their_start(tmp_path: Path) -> None:
+    """The consumers of an application do not print group.protocol=streams themselves."""
+    wrong = STREAMS | {"session__timeout__ms": "5000"}
+    log = "".join(
+        printed("Streams", f"1{hour}:00:00,000", application__id="totals", group__protocol=protocol)
+        + printed("Consumer", f"1{hour}:00:01,000", **(wrong | {"heartbeat__interval__ms": beat}))
+        for hour, (protocol, beat) in enumerate((("classic", "4000"), ("streams", "4100")))
+    )
+    found = [each[2:] for each in judged(trace_of(tmp_path, log))]
+    assert ("heartbeat.interval.ms", "4000") in found
+    assert ("heartbeat.interval.ms", "4100") not in found
+
+
 def test_a_trace_without_printed_settings_is_one_line(tmp_path: Path) -> None:
     """It names what to ingest; a file and a trace, or nothing at all, is refused in a line."""
     assert run_here("run", "member-crash", "--out", str(tmp_path / "t")).returncode == 0
