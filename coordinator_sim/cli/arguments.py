@@ -58,7 +58,7 @@ ObjectiveOption = Annotated[
 ]
 
 
-_LIKE_A_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_LIKE_A_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def local_only(given: Any) -> Any:  # noqa: ANN401 - one path, a list of them, or None

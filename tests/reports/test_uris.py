@@ -88,6 +88,7 @@ def test_a_folder_of_traces_behind_a_uri(mounted: str, disk: Path, spark: "Spark
         ("run", "s3a://bucket/story.py"),
         ("run", "member-crash", "--out", "s3a://bucket/trace"),
         ("run", "member-crash", "--out", "s3a:bucket"),
+        ("run", "member-crash", "--out", "a:b"),
         ("run", "member-crash", "--log-dir", "s3a://bucket/log"),
         ("run", "member-crash", "--broker-log", "hdfs://cluster/server.log"),
         ("run", "member-crash", "--request-log", "file:///tmp/requests.log"),
