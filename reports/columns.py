@@ -29,11 +29,7 @@ OUTCOME: Final = "outcome"
 FOLLOWUP: Final = "followup"
 FROM_US: Final = "from_us"
 TO_US: Final = "to_us"
-OWNERS: Final = "owners"
-MEMBER_IDS: Final = "member_ids"
-MEMBER_KEYS: Final = "member_keys"
 RESOURCE_LIST_ID: Final = "resource_list_id"
-RESOURCES: Final = "resources"
 
 GROUP_HASH: Final = "group_hash"
 

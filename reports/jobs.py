@@ -83,7 +83,7 @@ def build_report(
         progress: Called with the present step.
 
     Raises:
-        ConfigError: no trace is given, one is given twice, or `out` is a file.
+        ConfigError: no trace is given, two hold the same run, or `out` is a file.
         DataError: a path is not a trace, or a file of it is damaged.
         MissingDependencyError: the `report` extra is missing; where Spark computes, the `spark`
             extra or a Java runtime.
@@ -144,6 +144,7 @@ def _opened(
         return SparkEngine(spark, (folder / TABLES_DIR).absolute(), done, runs)
 
     if any(is_uri(str(each)) for each in (*traces, out)):
+        session.check_extra()
         tell("starting Spark")
         with _damage_named(), session.spark_session(master or session.DEFAULT_MASTER) as spark:
             folder = location(str(out), spark)
@@ -161,6 +162,7 @@ def _opened(
         with LocalEngine(folder / TABLES_DIR, done, runs) as engine:
             yield engine, runs, folder
         return
+    session.check_extra()
     tell("starting Spark")
     with (
         _damage_named(),

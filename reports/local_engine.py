@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from struct import Struct
 from types import TracebackType
@@ -53,7 +54,7 @@ DUCKDB: Final = Dialect(
 )
 _MEMORY: Final = "1GB"
 """What DuckDB holds before it writes to the disk."""
-_INTERRUPTED: Final = "Query interrupted"
+_INTERRUPTED: Final = ("Query interrupted", "KeyboardInterrupt")
 """What DuckDB says of Ctrl-C."""
 _ROWS: Final = 20_000
 """Rows of a batch of records, some tens of megabytes as objects."""
@@ -89,7 +90,7 @@ class LocalEngine:
     def __init__(
         self, tables: Path, progress: Callable[[str], None], runs: Sequence[RunDirectory]
     ) -> None:
-        self._tables = tables
+        self._tables = tables.absolute()
         self._progress = progress
         self._runs = runs
         self._views = 0
@@ -113,7 +114,7 @@ class LocalEngine:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
-        if isinstance(error, RuntimeError) and str(error) == _INTERRUPTED:
+        if _is_interrupted(error):
             raise KeyboardInterrupt from error
 
     def read(self) -> TraceFrames:
@@ -203,11 +204,15 @@ class LocalEngine:
 
     def file(self, path: Path) -> str:
         """Return the rows of a Parquet file as a frame."""
-        return self.frame_of(dataset([str(path)], format="parquet"))
+        with self._damage_named():
+            return self.frame_of(dataset([str(path)], format="parquet"))
 
     def _written(self, name: str, frame: str) -> Path:
         folder = self._tables / name
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.is_dir() and not folder.is_symlink():
+            shutil.rmtree(folder)
+        else:
+            folder.unlink(missing_ok=True)
         folder.mkdir(parents=True)
         path = folder / "part-00000.parquet"
         with self._damage_named():
@@ -260,14 +265,18 @@ class LocalEngine:
 
     def _table(self, name: str, schema: pa.Schema) -> str:
         """Return the rows of a table of all traces; columns that a file lacks are null."""
-        found = [path for run in self._runs for path in _files(run, name)]
-        for path in found:
+        paths = [path for run in self._runs for path in _files(run, name)]
+        for path in paths:
             check_file(path, schema)
-        rows = [_rows(run, name, schema) for run in self._runs if run.info.format == "jsonl"]
-        parts: list[Any] = [pa.concat_tables([schema.empty_table(), *rows])]
-        if found:
-            parts.append(dataset([str(path) for path in found], schema=schema, format="parquet"))
-        return self._view(" UNION ALL ".join(f"SELECT * FROM {self.frame_of(p)}" for p in parts))
+        lines = [run for run in self._runs if run.info.format == "jsonl"]
+        if lines or not paths:
+            paths.append(self._scratch / f"{name}.parquet")
+            with pq.ParquetWriter(paths[-1], schema) as writer:
+                for run in lines:
+                    for rows in _tables(run, name, schema):
+                        writer.write_table(rows)
+        found = [str(path) for path in paths]
+        return self.frame_of(dataset(found, schema=schema, format="parquet"))
 
     def arrow(self, frame: str) -> pa.Table:
         """Compute the rows of a frame, as a table."""
@@ -291,7 +300,12 @@ class LocalEngine:
 
     @contextmanager
     def _damage_named(self) -> Iterator[None]:
-        """Name the file that cannot be read, where a statement fails for one."""
+        """Name the file that cannot be read, where a statement fails for one.
+
+        Raises:
+            DataError: it does, or what is computed fits neither into memory nor on the disk.
+            KeyboardInterrupt: Ctrl-C ended it.
+        """
         try:
             yield
         except duckdb.OutOfMemoryException as error:
@@ -299,23 +313,41 @@ class LocalEngine:
                 f"the report needs more than {_MEMORY} of memory here; name a Spark master, "
                 "as --master 'local[2]'"
             ) from error
-        except duckdb.Error as error:
+        except (duckdb.Error, pa.ArrowException) as error:
+            if _is_interrupted(error):
+                raise KeyboardInterrupt from error
             for run in self._runs:
                 for name in (EVENTS_DIR, GENERATIONS_DIR, RESOURCES_DIR):
                     for path in _files(run, name):
                         _read(path)
-            raise DataError(first_line(error)) from error
+            reason = first_line(error).partition(": {")[0]
+            raise DataError(f"the tables cannot be made in {self._tables}: {reason}") from error
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Whether an error is what DuckDB makes of Ctrl-C."""
+    is_its_own = isinstance(error, RuntimeError | duckdb.Error)
+    return is_its_own and any(words in str(error) for words in _INTERRUPTED)
 
 
 def _files(run: RunDirectory, name: str) -> list[Path]:
-    return sorted((run.path / name).rglob("*.parquet")) if run.info.format == "parquet" else []
+    """Return the Parquet files of a table; a relative one might be read as a URI."""
+    folder = run.path.absolute() / name
+    return sorted(folder.rglob("*.parquet")) if run.info.format == "parquet" else []
 
 
-def _rows(run: RunDirectory, name: str, schema: pa.Schema) -> pa.Table:
-    """Return the rows of a table of a trace in JSON Lines."""
+def _tables(run: RunDirectory, name: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield the rows of a table of a trace, some at a time."""
+    for path in _files(run, name):
+        parts = [schema.empty_table(), _read(path)]
+        yield pa.concat_tables(parts, promote_options="default").select(schema.names)
+    if run.info.format != "jsonl":
+        return
     if name != EVENTS_DIR:
-        rows = run.generations() if name == GENERATIONS_DIR else run.resources()
-        return table_of_rows(schema, list(rows))
+        rows: Iterator[Any] = run.generations() if name == GENERATIONS_DIR else run.resources()
+        while some := list(islice(rows, _ROWS)):
+            yield table_of_rows(schema, some)
+        return
     info = run.info
     shared = RunInfo(
         trace_id=info.trace_id,
@@ -324,19 +356,10 @@ def _rows(run: RunDirectory, name: str, schema: pa.Schema) -> pa.Table:
         version=info.version,
         profile=info.profile,
     )
-    events = list(run.events())
-    if not events:
-        return schema.empty_table()
-    return table_of_events(events, range(len(events)), shared, schema)
-
-
-def _tables(run: RunDirectory, name: str, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield the rows of a table of a trace, file by file."""
-    if run.info.format == "jsonl":
-        yield _rows(run, name, schema)
-    for path in _files(run, name):
-        parts = [schema.empty_table(), _read(path)]
-        yield pa.concat_tables(parts, promote_options="default").select(schema.names)
+    events, first = run.events(), 0
+    while some := list(islice(events, _ROWS)):
+        yield table_of_events(some, range(first, first + len(some)), shared, schema)
+        first += len(some)
 
 
 def _replaced(batch: pa.RecordBatch, name: str, values: list[Any]) -> pa.RecordBatch:

@@ -63,13 +63,16 @@ SKEW_SCHEMA: Final = C.schema_with(
 def open_traces(paths: Sequence[Path]) -> list[RunDirectory]:
     """Open the traces in these directories; a directory that is none may hold some below it.
 
+    A directory that is named twice counts once.
+
     Raises:
         DataError: a path is neither a trace nor holds one.
         ConfigError: no path is given, or two directories hold the same run.
     """
     if not paths:
         raise ConfigError("name at least one trace directory")
-    runs = [read_run(found) for path in paths for found in _trace_paths(path)]
+    found = dict.fromkeys(trace for path in paths for trace in _trace_paths(path))
+    runs = [read_run(trace) for trace in found]
     seen: dict[str, Path] = {}
     for run in runs:
         other = seen.setdefault(run.info.trace_id, run.path)

@@ -13,6 +13,7 @@ from coordinator_sim_reports import columns as C  # noqa: N812 - column constant
 from coordinator_sim_reports.engine import Dialect, MakeBatches, Row, TraceFrames
 from coordinator_sim_reports.local_frames import has_no_rows, listed
 from coordinator_sim_reports.sources import ddl_of, read_traces
+from coordinator_sim_reports.workers.group_tables import pass_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,12 +96,11 @@ class SparkEngine:
         self, records: "DataFrame", make: MakeBatches, schemas: Mapping[str, pa.Schema]
     ) -> SparkPass:
         """Let tasks make the rows of tables, each from the records of some groups."""
-        columns = [(name, pa.list_(pa.struct(list(own)))) for name, own in schemas.items()]
         made = (
             records.withColumn(C.GROUP_HASH, F.xxhash64(*C.GROUP_KEY))
             .repartition(C.GROUP_HASH)
             .sortWithinPartitions(C.GROUP_HASH, C.ORDINAL)
-            .mapInArrow(make, ddl_of(pa.schema(columns)))
+            .mapInArrow(make, ddl_of(pass_schema(schemas)))
         )
         return SparkPass(made, schemas)
 

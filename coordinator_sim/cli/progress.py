@@ -14,16 +14,16 @@ PATIENCE_S: Final = 2.0
 _Result_co = TypeVar("_Result_co", covariant=True)
 
 
-class _SparkJob(Protocol[_Result_co]):
+class _Job(Protocol[_Result_co]):
     """A job that reports its current step to an optional callback."""
 
     def __call__(self, *, progress: Callable[[str], None] | None = None) -> _Result_co: ...
 
 
-def spark_status(
-    job: _SparkJob[_Result_co], *, is_silent: bool, begins: str = "starting Spark"
+def job_status(
+    job: _Job[_Result_co], *, is_silent: bool, begins: str = "starting Spark"
 ) -> _Result_co:
-    """Do a job of Spark's, and show its present step on stderr meanwhile.
+    """Do a job, and show its present step on stderr meanwhile.
 
     Args:
         job: The work.

@@ -9,7 +9,7 @@ import typer
 
 from coordinator_sim.cli.arguments import MasterOption
 from coordinator_sim.cli.printing import print_json
-from coordinator_sim.cli.progress import spark_status
+from coordinator_sim.cli.progress import job_status
 from coordinator_sim.cli.window import (
     ANY_TIME,
     WindowOptions,
@@ -96,7 +96,7 @@ def compute(
     page = PageOptions(title=title, is_compared=is_compared, words=tuple(window_options.words))
     window_of = partial(window_in, options=window_options)
     building = partial(build_report, paths, out, master=master, page=page, window_of=window_of)
-    return spark_status(building, is_silent=is_silent, begins="reading traces")
+    return job_status(building, is_silent=is_silent, begins="reading traces")
 
 
 def print_tables(summary: "ReportSummary", console: "PrintableConsole") -> None:

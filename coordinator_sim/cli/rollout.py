@@ -8,7 +8,7 @@ import typer
 
 from coordinator_sim.cli.arguments import DownOption, SeedsOption, find_scenario
 from coordinator_sim.cli.printing import print_json
-from coordinator_sim.cli.progress import spark_status
+from coordinator_sim.cli.progress import job_status
 from coordinator_sim.cli.uris import located, session_for_uris
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.sim.scenario.lengths import parse_length
@@ -120,7 +120,7 @@ def rollout(
             seeds=tuple(range(seeds)),
         )
         comparing = partial(compare_rollouts, asked, located(out, spark), master=master)
-        summary = spark_status(comparing, is_silent=json)
+        summary = job_status(comparing, is_silent=json)
     if json:
         print_json(summary)
     else:

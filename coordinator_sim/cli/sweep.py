@@ -15,7 +15,7 @@ from coordinator_sim.cli.own_assignors import (
     register_given,
 )
 from coordinator_sim.cli.printing import print_json
-from coordinator_sim.cli.progress import spark_status
+from coordinator_sim.cli.progress import job_status
 from coordinator_sim.cli.uris import located, session_for_uris
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError
@@ -138,7 +138,7 @@ def sweep(
             within_s=parse_length("--within", within) / 1_000 if within else None,
             announce=None if json else partial(typer.echo, err=True),
         )
-        summary = spark_status(sweeping, is_silent=json)
+        summary = job_status(sweeping, is_silent=json)
     if json:
         print_json(summary)
     else:

@@ -1,1 +1,1 @@
-"""Named, typed functions from data frames to data frames; they know no session and no file."""
+"""Tables made of other tables: SQL that an engine runs; they know no session and no file."""

@@ -339,7 +339,7 @@ def _batch(held: Mapping[str, list[list[Any]]], schemas: Mapping[str, pa.Schema]
     return pa.RecordBatch.from_arrays(columns, names=list(held))
 
 
-def pass_schema(names: Sequence[str]) -> pa.Schema:
+def pass_schema(names: Iterable[str]) -> pa.Schema:
     """Return the columns of what `group_batches` yields."""
     return pa.schema([(name, pa.list_(pa.struct(list(schema_of(name))))) for name in names])
 

@@ -42,6 +42,7 @@ WORDS = {
 NEEDING = {
     "coordinator-sim rehearse": "pages",
     "coordinator-sim demo": "report",
+    "coordinator-sim report . --master": "spark",
     "coordinator-sim report": "report",
     "coordinator-sim sweep": "spark",
     "coordinator-sim rollout": "spark",
@@ -64,7 +65,7 @@ NEEDING = {
 TRIED = {
     "pages": ("coordinator-sim rehearse 1",),
     "report": ("coordinator-sim report 1",),
-    "spark": ("coordinator-sim rollout 1",),
+    "spark": ("coordinator-sim rollout 1", "coordinator-sim report . --master local[1]"),
     "live": (
         "coordinator-sim trogdor run 1",
         "coordinator-sim trogdor client uptime --target localhost:9",

@@ -28,7 +28,7 @@ def spark() -> Iterator["SparkSession"]:
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator["LocalEngine"]:
     """Computes tables in this process."""
-    pytest.importorskip("duckdb", reason="needs the spark extra")
+    pytest.importorskip("duckdb", reason="needs the report extra")
     from coordinator_sim_reports.local_engine import LocalEngine
 
     with LocalEngine(tmp_path_factory.mktemp("tables"), str, ()) as local:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("duckdb", reason="needs the spark extra")
+pytest.importorskip("duckdb", reason="needs the report extra")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +26,34 @@ def written(path: Path) -> Path:
         for each in events_of(all_scenarios()["member-crash"]):
             writer.record(each)
     return path
+
+
+def test_a_trace_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+    """As where a folder is named, and a trace in it."""
+    trace = written(tmp_path / "traces" / "a")
+    summary = build_report([trace, trace, tmp_path / "traces"], tmp_path / "out")
+    assert (summary.runs, summary.rebalances) == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["~/out", "s3:out"])
+def test_relative_paths_are_names(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No home folder and no scheme is seen in them."""
+    written(tmp_path / name / "trace")
+    monkeypatch.chdir(tmp_path)
+    build_report([Path(name, "trace")], Path(name, "out"))
+    assert (tmp_path / name / "out" / "tables" / "groups" / "part-00000.parquet").is_file()
+
+
+def test_tables_that_are_links_are_replaced(tmp_path: Path) -> None:
+    """What they point to stays."""
+    trace, elsewhere = written(tmp_path / "trace"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "out" / "tables").mkdir(parents=True)
+    (tmp_path / "out" / "tables" / "runs").symlink_to(elsewhere)
+    assert build_report([trace], tmp_path / "out").runs == 1
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_names_with_patterns_are_names(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-pytest.importorskip("duckdb", reason="needs the spark extra")
+pytest.importorskip("duckdb", reason="needs the report extra")
 
 from coordinator_sim.cli.costs import told_of
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-pytest.importorskip("duckdb", reason="needs the spark extra")
+pytest.importorskip("duckdb", reason="needs the report extra")
 
 from coordinator_sim.cli.main import app
 from coordinator_sim.runs.run_directory import RunDirectoryWriter
