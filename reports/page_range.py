@@ -43,7 +43,7 @@ _OPEN: Final = 2
 def span_of(label: RunLabel, first_us: int, last_us: int | None = None) -> str:
     """Return an instant, or a time from one to another, as the attribute `data-span` of a row."""
     ends = (first_us,) if last_us in {None, first_us} else (first_us, last_us)
-    return " ".join(svg.short(seconds_of(at, label)) for at in ends if at is not None)
+    return " ".join(svg.short(_ms(at, label) / 1000) for at in ends if at is not None)
 
 
 def marks_of(name: str) -> Markup:
@@ -90,7 +90,7 @@ def range_data(rows: ReportRows, labels: Mapping[str, RunLabel]) -> Markup:
     """
     numbers = {group_key(group): number for number, group in enumerate(rows.groups)}
     reasons = sorted(rows.reason_counts)
-    at_ms = [_at_ms(row, labels) for row in rows.ranged]
+    at_ms = [_ms(row["seen_us"], labels.get(row["trace_id"])) for row in rows.ranged]
     columns: dict[str, list[Any]] = {
         "at": [at - before for before, at in zip([0, *at_ms], at_ms, strict=False)],
         "group": [numbers.get(group_key(row), -1) for row in rows.ranged],
@@ -109,16 +109,12 @@ def range_data(rows: ReportRows, labels: Mapping[str, RunLabel]) -> Markup:
     return Markup(told.replace("<", "\\u003c"))  # noqa: S704 - no text of it ends the element
 
 
-def _at_ms(row: Row, labels: Mapping[str, RunLabel]) -> int:
-    """Return when a rebalance began on the page's axis; worlds without a label start at 0."""
-    label = labels.get(row["trace_id"])
-    origin_us = label.origin_us if label is not None else 0
-    at_ms: int = (row["seen_us"] - (origin_us or 0)) // 1000
-    return at_ms
+def _ms(ts_us: int, label: RunLabel | None) -> int:
+    """Return a whole millisecond on the page's axis; worlds without a label start at 0."""
+    return (ts_us - ((label and label.origin_us) or 0)) // 1000
 
 
 def _short(value: float | None, unit: int) -> float | None:
     if value is None:
         return None
-    whole, rest = divmod(value, unit)
-    return value / unit if rest or whole % 1 else int(whole)
+    return value / unit if value % unit else int(value // unit)

@@ -195,8 +195,13 @@ const noteScroll = (box) => {
   }).observe(box);
 };
 
+// An address that was cut within an escape is read as it stands.
+const decoded = (text) => {
+  try { return decodeURIComponent(text); } catch { return text; }
+};
+
 const openTarget = () => {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1).split("&")[0]));
+  const target = document.getElementById(decoded(location.hash.slice(1).split("&")[0]));
   for (let each = target; each; each = each.parentElement) {
     each.classList.remove("out");
     if (each.tagName === "DETAILS") each.open = true;

@@ -61,21 +61,24 @@ const makeClock = (end, isCalendar) => {
     const length = lengthOf(text);
     if (length !== null) return end - length;
     if (!isCalendar && /^\d+(\.\d+)?( s)?$/.test(text)) return parseFloat(text);
-    const [, hours, minutes, seconds] = /^(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?Z?$/.exec(text) ?? [];
-    if (hours < 24 && minutes < 60 && (seconds ?? 0) < 60) {
-      const at = Math.floor(before / DAY) * DAY + hours * 3600 + minutes * 60 + Number(seconds ?? 0);
+    const [, hours, minutes, seconds, zone] = /^(\d{1,2}):(\d\d)(?::(\d\d(?:\.\d+)?))?(Z|[+-]\d\d:?\d\d)?$/.exec(text) ?? [];
+    const midnight = Date.parse(`1970-01-01T00:00${zone ?? "Z"}`) / 1000;
+    if (hours < 24 && minutes < 60 && (seconds ?? 0) < 60 && !Number.isNaN(midnight)) {
+      const at = Math.floor((before - midnight) / DAY) * DAY + midnight + hours * 3600 + minutes * 60 + Number(seconds ?? 0);
       return at <= before ? at : at - DAY;
     }
     const hasZone = /(Z|[+-]\d\d:?\d\d)$/.test(text) || text.length <= 10;
-    const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text.replace(" ", "T") + (hasZone ? "" : "Z")) : NaN;
-    if (!Number.isNaN(at)) return at / 1000;
+    const day = /^\d{4}-\d\d-\d\d/.exec(text)?.[0];
+    const at = day === undefined ? NaN : Date.parse(text.replace(" ", "T") + (hasZone ? "" : "Z"));
+    // Chromium takes February 30 for March 2.
+    if (!Number.isNaN(at) && new Date(Date.parse(day)).toISOString().startsWith(day)) return at / 1000;
     const first = isCalendar ? "2026-11-28T22:00 or 2026-11-28" : "seconds since the start as 12.5";
     throw new Error(`${word} ${text}: wants an instant as ${first}, a time of day as 22:00, or a length back from the trace's end as 12h`);
   };
   // The ends of a range; an end that is not chosen is null.
   const resolved = ({ since, until, last, around }) => {
     if (last) {
-      if (lengthOf(last) === null) throw new Error(`last ${last}: wants a length as 12h, 90m or 2d`);
+      if (!lengthOf(last)) throw new Error(`last ${last}: wants a length as 12h, 90m or 2d`);
       return [end - lengthOf(last), null];
     }
     if (around) {
@@ -194,6 +197,7 @@ const makeRange = (box) => {
   const plot = box.querySelector(".plot");
   const isCalendar = chart.dataset.calendar !== undefined;
   const ends = [Number(chart.dataset.from), Number(chart.dataset.to)];
+  const first = Math.max(0, ends[0]);
   const data = JSON.parse(document.getElementById("range-data").textContent);
   const clock = makeClock(data.end, isCalendar);
   const all = chosenOf(rebalancesOf(data));
@@ -210,8 +214,9 @@ const makeRange = (box) => {
   }
 
   let range = null;
+  let shownWords = {};
   const said = made("output", {});
-  const fields = ["since", "until"].map((name) => made("input", { name, size: 23, placeholder: clock.typed(name === "since" ? Math.max(0, ends[0]) : data.end), autocomplete: "off", spellcheck: false }));
+  const fields = ["since", "until"].map((name) => made("input", { name, size: 23, placeholder: clock.typed(name === "since" ? first : data.end), autocomplete: "off", spellcheck: false }));
   const mark = svgElement("rect", { class: "chosen", y: 0, height: "100%" });
 
   const draw = () => {
@@ -235,7 +240,7 @@ const makeRange = (box) => {
     const counted = isWhole ? `: ${countOf(chosen.rows.length)} of ${countOf(all.rows.length)}` : "";
     const [since, until] = [from > ends[0] ? ` from ${clock.shown(from)}` : "", to < ends[1] ? `${from > ends[0] ? " and" : ""} before ${clock.shown(to)}` : ""];
     said.className = "";
-    said.textContent = range === null ? "" : `Shown are rebalances that began${since}${until}${counted}`;
+    said.textContent = range === null ? "" : `Shown are ${since || until ? `rebalances that began${since}${until}` : "all rebalances"}${counted}`;
   };
   // Shows what words choose and keeps them in the address, behind the anchor of a section.
   const choose = (words, anchor) => {
@@ -243,9 +248,10 @@ const makeRange = (box) => {
     try {
       const [from, to] = clock.resolved(words);
       if ((from ?? -Infinity) > data.end || (to ?? Infinity) <= ends[0]) {
-        throw new Error(`nothing lies there: the trace lasts from ${clock.shown(Math.max(0, ends[0]))} to ${clock.shown(data.end)}`);
+        throw new Error(`nothing lies there: the trace lasts from ${clock.shown(first)} to ${clock.shown(data.end)}`);
       }
       range = own.length ? [from ?? -Infinity, to ?? Infinity] : null;
+      shownWords = words;
       fields[0].value = words.since ?? words.last ?? (from === null ? "" : clock.typed(from));
       fields[1].value = words.until ?? (to === null ? "" : clock.typed(to));
     } catch (error) {
@@ -260,21 +266,22 @@ const makeRange = (box) => {
   const inAddress = () => {
     const parts = location.hash.slice(1).split("&");
     const words = parts.map((part) => /^(since|until|last|around)=(.*)$/.exec(part)).filter(Boolean);
-    return [Object.fromEntries(words.map(([, name, text]) => [name, decodeURIComponent(text)])), parts[0].includes("=") ? "" : parts[0]];
+    return [Object.fromEntries(words.map(([, name, text]) => [name, decoded(text)])), parts[0].includes("=") ? "" : parts[0]];
   };
-  const chosenWords = () => Object.fromEntries(fields.map((field) => [field.name, field.value.trim()]));
   const between = (from, to) => {
     const step = 10 ** Math.max(-3, Math.floor(Math.log10((to - from) / 100)));
     const [since, until] = [Math.round(from / step) * step, Math.round(to / step) * step];
-    choose({ since: since > ends[0] ? clock.typed(since) : "", until: until < ends[1] ? clock.typed(until) : "" }, inAddress()[1]);
+    choose({ since: since > first ? clock.typed(since) : "", until: until < ends[1] ? clock.typed(until) : "" }, inAddress()[1]);
   };
   const moved = (low, high) => {
-    const [from, to] = range === null ? ends : [Math.max(range[0], ends[0]), Math.min(range[1], ends[1])];
-    between(Math.max(ends[0], from + (to - from) * low), Math.min(ends[1], from + (to - from) * high));
+    const [from, to] = range === null ? [first, ends[1]] : [Math.max(range[0], first), Math.min(range[1], ends[1])];
+    const length = Math.min(ends[1] - first, (to - from) * (high - low));
+    const begin = Math.min(Math.max(first, from + (to - from) * low), ends[1] - length);
+    between(begin, begin + length);
   };
   const keys = { ArrowLeft: [-0.5, 0.5], ArrowRight: [0.5, 1.5], ArrowUp: [0.25, 0.75], ArrowDown: [-0.5, 1.5] };
 
-  const lasts = PRESETS.filter((text) => lengthOf(text) < data.end - Math.max(0, ends[0])).slice(-3);
+  const lasts = PRESETS.filter((text) => lengthOf(text) < data.end - first).slice(-3);
   const buttons = [...lasts.map((last) => [`last ${last}`, { last }]), ["all", {}]].map(([text, words]) => {
     const button = made("button", { type: "button" }, text);
     button.addEventListener("click", () => choose(words, inAddress()[1]));
@@ -282,11 +289,12 @@ const makeRange = (box) => {
   });
   box.after(made("div", { className: "tools range-bar" }, ...fields.map((field) => made("label", {}, `${field.name} `, field)), ...buttons, said));
   said.setAttribute("aria-live", "polite");
-  fields.forEach((field) => field.addEventListener("change", () => choose(chosenWords(), inAddress()[1])));
+  fields.forEach((field) => field.addEventListener("change", () => choose(Object.fromEntries(fields.map(({ name, value }) => [name, value.trim()])), inAddress()[1])));
   chart.tabIndex = 0;
   chart.setAttribute("role", "group");
   chart.title = "Drag to choose a range of the page. Keys: arrows move it, up narrows and down widens it, Escape ends it.";
   chart.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key === "Escape") choose({}, inAddress()[1]);
     else if (keys[event.key]) moved(...keys[event.key]);
     else return;
@@ -297,7 +305,8 @@ const makeRange = (box) => {
   box.hidden = false;
   window.addEventListener("hashchange", () => {
     const [words, anchor] = inAddress();
-    choose(Object.keys(words).length || !anchor ? words : chosenWords(), anchor);
+    choose(Object.keys(words).length || !anchor ? words : shownWords, anchor);
+    if (anchor) openTarget();
   });
   const [words, anchor] = inAddress();
   if (Object.keys(words).length) choose(words, anchor);

@@ -14,6 +14,7 @@ from coordinator_sim.cli.window import WindowOptions, resolved, window_in
 from coordinator_sim.errors import ConfigError
 from coordinator_sim.trace.schema import RunManifest
 from coordinator_sim.trace.window import Window
+from coordinator_sim_reports.charts.svg import short
 from coordinator_sim_reports.jobs import build_report
 from coordinator_sim_reports.page_rows import ReportRows
 from coordinator_sim_reports.render import render_page
@@ -96,6 +97,16 @@ def test_the_page_holds_its_rebalances_in_columns() -> None:
     assert "moved" not in told
 
 
+def test_rows_and_rebalances_are_of_the_same_millisecond() -> None:
+    """Ends of a range are whole milliseconds: a row is in it when its rebalance is counted."""
+    later = [{**row, "seen_us": row["seen_us"] + 999} for row in rows_of_hours().ranged]
+    page = render_page(rows_of_hours(drawn=later, listed=later, ranged=later))
+    began_ms = (START_US + HOUR_US) // 1000
+    assert f'"at":[{began_ms},' in page
+    assert f'data-span="{short(began_ms / 1000)}"' in page
+    assert f'data-span="{short((began_ms + 1) / 1000)}"' not in page
+
+
 def test_one_rebalance_has_no_range() -> None:
     """Nothing is to be chosen from."""
     totals = {**rows_of_hours().totals, "rebalances": 1}
@@ -149,7 +160,7 @@ def test_a_range_holds_for_all_of_the_page(chromium: "Browser", tmp_path: Path) 
         assert page.locator(".findings li:not(.out) h3").all_inner_texts() == ["flapping member"]
         assert page.locator("tr.cut, li.cut").count() == 1
         assert page.locator("#g1 .axis text").first.text_content() == "20:00:00"
-        assert {"excess moves", "lines"} < set(marks(page))
+        assert {"excess moves", "lines", "Data quality"} < set(marks(page))
 
 
 @pytest.mark.browser
@@ -192,8 +203,49 @@ def test_a_range_is_in_the_address(chromium: "Browser", tmp_path: Path) -> None:
         page.reload()
         assert page.locator(".range-bar output").inner_text() == told
         assert page.locator("#g2").get_attribute("open") is not None
+        assert typed(page, until="soon").startswith("until soon: wants")
+        page.evaluate("location.hash = 'g1'")
+        page.wait_for_url("**#g1&since=*")
+        assert page.locator(".range-bar output").inner_text() == told, "the range that is shown"
         page.goto(page.url.partition("#")[0] + "#around=" + at(3) + "%2B-10m")
         assert page.locator(".range-bar output").inner_text().endswith("2 of 6")
+
+
+@pytest.mark.browser
+def test_a_link_shows_a_section_without_rebalances_of_the_range(
+    chromium: "Browser", tmp_path: Path
+) -> None:
+    """A finding that reaches beyond the range leads to it."""
+    first, second, *others = rows_of_hours().ranged
+    later = {**second, "seen_us": second["seen_us"] + HOUR_US}
+    with with_range(chromium, tmp_path, rows_of_hours(ranged=[first, later, *others])) as page:
+        typed(page, since=at(0.5), until=at(1.5))
+        assert not page.locator("#g2").is_visible()
+        page.evaluate("location.hash = 'g2'")
+        page.wait_for_url("**#g2&since=*")
+        assert page.locator("#g2 .plot").first.is_visible()
+
+
+@pytest.mark.browser
+def test_the_strip_of_a_run_begins_before_its_start(chromium: "Browser", tmp_path: Path) -> None:
+    """A range that reaches the left edge is from the start, and stays as long as it was."""
+    trace = tmp_path / "trace"
+    done = run_here("run", "rolling-bounce", "--out", str(trace))
+    assert done.returncode == 0, done.stderr
+    build_report([trace], tmp_path)
+    with browsing(chromium, tmp_path / "report.html", SCREENS[0]) as shown:
+        said, strip = shown.page.locator(".range-bar output"), shown.page.locator(".range .chart")
+        for _ in range(2):
+            strip.press("ArrowUp")
+        ends = []
+        for _ in range(6):
+            strip.press("ArrowLeft")
+            ends.append(said.inner_text())
+        assert ends[-1].startswith("Shown are rebalances that began before ")
+        assert ends[-1] == ends[-2]
+        strip.press("Alt+ArrowRight")
+        assert said.inner_text() == ends[-1]
+        assert shown.problems == []
 
 
 @pytest.mark.browser
@@ -229,8 +281,12 @@ WORDS = [
     *({"since": at(1)[:16], "until": at(2)}, {"since": "2026-11-21"}, {"around": "22:00"}),
     *({"around": "21:40+-10m"}, {"since": "22:00", "until": "20:00"}, {"since": at(1) + "Z"}),
     *({"since": at(1)[:16] + "+01:00"}, {"since": "00:10"}, {"around": "01:40 ± 2h"}),
+    *({"since": "22:00+01:00"}, {"since": "22:00-0500"}, {"since": "23:30Z"}),
 ]
-REFUSED = [{"since": "soon"}, {"last": "an hour"}, {"since": at(2), "until": at(1)}]
+REFUSED = [
+    *({"since": "soon"}, {"last": "an hour"}, {"since": at(2), "until": at(1)}),
+    *({"since": "2026-02-30"}, {"last": "0s"}, {"since": "22:00+99:00"}),
+]
 
 
 def chosen_by_command(words: dict[str, str]) -> list[float | None] | None:
@@ -268,8 +324,11 @@ def test_what_cannot_be_read_changes_nothing(chromium: "Browser", tmp_path: Path
     with with_range(chromium, tmp_path, rows_of_hours()) as page:
         assert typed(page, since="soon").startswith("since soon: wants an instant as 2026-11-28T22")
         assert page.locator(".boxes b").nth(1).inner_text() == "6"
+        page.goto(page.url.partition("#")[0] + "#since=%2")
+        assert page.locator(".range-bar output").inner_text().startswith("since %2: wants")
         assert typed(page, since="2030-01-01").startswith("nothing lies there: the trace lasts")
         assert "ranged" not in (page.locator("html").get_attribute("class") or "")
+        assert typed(page, since="2020-01-01") == "Shown are all rebalances: 6 of 6"
 
 
 # -- beside the command ---------------------------------------------------------------------------
