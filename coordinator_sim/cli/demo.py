@@ -17,6 +17,9 @@ from coordinator_sim.cli.arguments import (
 from coordinator_sim.cli.simulation import Simulation, assignor_label, simulate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from concurrent.futures import Future
+
     from coordinator_sim.sim.scenario.variety import Variety
 
 DEPLOYS: Final = (
@@ -64,7 +67,6 @@ def simulate_deploys(variety: "Variety", seeds: range, out: Path) -> list[Path]:
     Returns:
         The run directories.
     """
-    from coordinator_sim.cli.progress import progress_bar
     from coordinator_sim_reports.rehearsal_runs import workers
 
     deploys = [(name, assignor) for name, assignors in DEPLOYS for assignor in assignors]
@@ -81,11 +83,7 @@ def simulate_deploys(variety: "Variety", seeds: range, out: Path) -> list[Path]:
         }
         try:
             for (name, assignor), own in runs.items():
-                finished = []
-                with progress_bar(f"simulating {name} with {assignor}", len(own)) as advance:
-                    for run in own:
-                        finished.append(run.result())
-                        advance(len(finished))
+                finished = _results(own, f"simulating {name} with {assignor}")
                 typer.echo(
                     f"simulated {finished[0].duration_ms // 1000} s of {name} with {assignor} in "
                     f"{len(finished)} worlds: {sum(each.events for each in finished):,} events"
@@ -93,6 +91,18 @@ def simulate_deploys(variety: "Variety", seeds: range, out: Path) -> list[Path]:
         finally:
             pool.shutdown(cancel_futures=True)
     return [directory for own in directories.values() for directory in own]
+
+
+def _results(runs: "Sequence[Future[Simulated]]", label: str) -> "list[Simulated]":
+    """Wait for runs, and show how many are done."""
+    from coordinator_sim.cli.progress import progress_bar
+
+    finished = []
+    with progress_bar(label, len(runs)) as advance:
+        for run in runs:
+            finished.append(run.result())
+            advance(len(finished))
+    return finished
 
 
 class Simulated(Struct, frozen=True):

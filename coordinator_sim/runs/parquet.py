@@ -236,7 +236,8 @@ def read_rows(path: Path, row_type: Any) -> list[Any]:  # noqa: ANN401 - any row
     import pyarrow.parquet as pq
 
     try:
-        table = pq.ParquetFile(path).read()
+        # A relative path might be read as a URI.
+        table = pq.ParquetFile(path.absolute()).read()
         return [_row(values, row_type) for values in table.to_pylist()]
     except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         raise DataError(f"{path} is not a file of a trace: {first_line(error)}") from error
