@@ -37,14 +37,6 @@ _GONE: Final = {
     Event.MEMBER_KICKED: "removed",
     Event.PENDING_EXPIRED: "never came back",
 }
-
-
-def departed(line: TraceEvent) -> str:
-    """Return how a member went: `left`, `failed`, or both where nothing shows which."""
-    is_told = line.confidence > UNTOLD_CONFIDENCE
-    return _GONE[line.event] if is_told else "left or failed"
-
-
 _WORDS: Final = {
     RebalanceReason.MEMBER_JOINED: ("a new member", "{who} joined"),
     RebalanceReason.MEMBER_LEFT: ("a member", "{who} left"),
@@ -383,12 +375,18 @@ def _joined(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
+def _departed(line: TraceEvent) -> str:
+    """Return how a member went: `left`, `failed`, or both where nothing shows which."""
+    is_told = line.confidence > UNTOLD_CONFIDENCE
+    return _GONE[line.event] if is_told else "left or failed"
+
+
 def _gone(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
     """Return members that left as its cause or while its join phase ran, and how."""
     end = rebalance.join or rebalance.empty
     limit_us = None if end is None else end.ts_us + LINE_SKEW_MS * 1000
     words = [
-        f"{name} {departed(line)}"
+        f"{name} {_departed(line)}"
         for line in (*causes, *rebalance.lines)
         if line.event in _GONE and (limit_us is None or line.ts_us <= limit_us)
         for name in names_of(line)

@@ -50,7 +50,8 @@ _ZONES_US: Final = 30 * 60 * 1_000_000
 _ZONE_ERROR_US: Final = 10_000_000
 _LARGEST_US: Final = 14 * 3_600 * 1_000_000
 """Clocks are two minutes apart, or zones by half hours up to 14 hours; more is no clock."""
-_Fact = tuple[Event, str | None, int | None]
+_Fact = tuple[Event, str | None, int | None, str | None]
+"""Answer of a coordinator: to whom in which group and generation; without a member to any."""
 _WAITED_US: Final = 1_000_000
 """A worker joins again so soon after the delay that its assignment told it."""
 _SKEW_US: Final = 50_000
@@ -205,20 +206,29 @@ def with_client_reasons(
 def clocks_apart(
     lines: Iterable[TraceEvent], clients: Iterable[TraceEvent]
 ) -> dict[str | None, int]:
-    """Return by file how much later its clients tell of generations, in microseconds."""
+    """Return by file how much later its clients tell of generations, in microseconds.
+
+    Of groups with epochs only a member that begins an epoch by joining is answered at once.
+    """
     facts: dict[_Fact, int | None] = {}
-    answers = {Event.JOIN_COMPLETE: Event.JOIN_RESP, Event.SYNC_LEADER: Event.SYNC_RESP}
+    answers = {
+        Event.JOIN_COMPLETE: Event.JOIN_RESP,
+        Event.SYNC_LEADER: Event.SYNC_RESP,
+        Event.EPOCH_BUMPED: Event.JOIN_RESP,
+    }
     for line in lines:
         answer = answers.get(line.event)
-        if answer is not None:
-            fact = answer, line.group_id, line.generation
+        joiner = line.member_id if line.event is Event.EPOCH_BUMPED else None
+        if answer is not None and (joiner or line.event is not Event.EPOCH_BUMPED):
+            fact = answer, line.group_id, line.generation, joiner
             facts[fact] = None if fact in facts else line.ts_us
     found: defaultdict[tuple[str | None, _Fact], list[int]] = defaultdict(list)
     for line in clients:
         answer = Event.SYNC_RESP if line.event is Event.ASSIGNED else line.event
-        fact = answer, line.group_id, line.generation
-        if facts.get(fact) is not None and is_settled(line):
-            found[line.source_ref, fact].append(line.ts_us)
+        for member_id in dict.fromkeys((None, line.member_id)):
+            fact = answer, line.group_id, line.generation, member_id
+            if facts.get(fact) is not None and is_settled(line):
+                found[line.source_ref, fact].append(line.ts_us)
     apart: defaultdict[str | None, list[int]] = defaultdict(list)
     for (file, fact), times in found.items():
         at_us = facts[fact]
@@ -294,14 +304,19 @@ class _Process:
         return self._signs[index].kind in _STARTED and before != "thread-fenced"
 
     def _assigned(self, start: TraceEvent) -> list[_Sign]:
-        """Return why its last assignment has it join again: for what it gave up, or in a while."""
+        """Return why its last assignment has it join again: for what it gave up, or in a while.
+
+        The generation of that assignment is the one that ends; after others, lines are missing.
+        """
         place = bisect_right(self._times, start.ts_us)
         own = reversed(self._signs[max(0, place - _LOOKED_AT) : place])
         settled = (each for each in own if each.kind is None and not _is_answer_to(each, start))
         last = next(settled, None)
-        if last is not None and GIVEN_UP in last.line.attrs:
+        if last is None or start.generation not in {None, last.line.generation}:
+            return []
+        if GIVEN_UP in last.line.attrs:
             return [replace(last, kind=GAVE_UP)]
-        if last is None or DELAY_MS not in last.line.attrs:
+        if DELAY_MS not in last.line.attrs:
             return []
         at_us = last.at_us + int(last.line.attrs[DELAY_MS]) * 1_000
         is_then = abs(start.ts_us - at_us) <= _WAITED_US
@@ -341,9 +356,9 @@ def _names(sign: _Sign, member_id: str | None) -> bool:
 
 def _is_answer_to(settled: _Sign, start: TraceEvent) -> bool:
     """Whether a client is settled by this rebalance, not by the one before."""
-    old, own = start.generation, settled.line.generation
-    is_next = start.event is Event.PREPARE_REBALANCE and None not in {old, own}
-    return settled.at_us > start.ts_us or (is_next and own == (old or 0) + 1)
+    told, own = start.generation, settled.line.generation
+    begun = told if told is None or start.event is Event.EPOCH_BUMPED else told + 1
+    return settled.at_us > start.ts_us or (own is not None and own == begun)
 
 
 def _without_outages(chain: list[_Sign]) -> list[_Sign]:

@@ -172,6 +172,13 @@ def test_a_worker_that_gave_work_up_follows_the_rebalance_up() -> None:
     )
 
 
+def test_a_worker_has_not_joined_again_for_an_assignment_before_the_last() -> None:
+    """Its log was cut: what it did after that assignment is not in there."""
+    log = worker(f"04,155 {assigned(3, delay='6000', revokedTaskIds='[calm-0]')}")
+    reason = f"Leader w-{ID.format(1)} re-joining group during Stable; client reason: not provided"
+    assert told(broker(("10", reason)), log) == [None]
+
+
 def test_a_member_that_hears_of_its_removal_from_a_commit_joins_again_for_that() -> None:
     """Its log names the error in the reason alone."""
     log = consumer(

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator_sim.logtext.reading.broker_log import parse_broker_log
 from coordinator_sim.replay.causes import RebalanceStory, explain_group
@@ -15,6 +16,10 @@ from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
 
 A, B = "7SyCqwuRQ1KlX2fK0fkO6Q", "BOMwL8fGQoqOcn5rHVsSNA"
+REPLACED = (
+    " Static member with instance id i re-joins the consumer group using the consumer protocol. "
+    f"Created a new member {A} to replace the existing member {B}."
+)
 MANAGER = "org.apache.kafka.coordinator.group.GroupMetadataManager"
 MEMBERSHIP = "org.apache.kafka.clients.consumer.internals.ConsumerMembershipManager"
 
@@ -192,3 +197,89 @@ def test_fenced_stream_thread_that_subscribes_anew_is_not_told_as_started() -> N
     (story,) = told([*at_broker, *log(at_client, "totals-b.log", "", MEMBERSHIP)])
     cause = "totals-b-StreamThread-1-consumer was fenced by the coordinator (0.111 s before)"
     assert story.first_cause == cause
+
+
+@pytest.mark.parametrize(
+    ("line", "epoch", "reason"),
+    [
+        ("19:10,000  Anything else", 9, "UNKNOWN"),
+        (
+            f"19:34,900  Static member {B} with instance id i temporarily left the consumer group.",
+            4,
+            "TOPICS_CHANGED",
+        ),
+        (
+            f"19:34,900 {REPLACED}",
+            4,
+            "TOPICS_CHANGED",
+        ),
+    ],
+)
+def test_epoch_that_another_line_above_did_not_begin(line: str, epoch: int, reason: str) -> None:
+    """A static member that goes or is back begins none; after a gap the hash may be another's."""
+    stories = told(
+        broker(
+            "19:04,541  Bumped group epoch to 3 with metadata hash 3.",
+            line,
+            f"19:35,677  Bumped group epoch to {epoch} with metadata hash 4.",
+            group="modern",
+        ),
+        "modern",
+    )
+    assert stories[-1].reason.value == reason
+
+
+def test_departure_of_a_streams_member_right_before_other_epochs_has_its_own() -> None:
+    """No target was computed in between; the number of the next epoch shows that one began."""
+    stories = told(
+        broker(
+            "19:45,137  Bumped streams group epoch to 5 with metadata hash 7 and validated topic "
+            "epoch 0.",
+            f"19:46,970 [MemberId {B}] Member {B} left the streams group.",
+            f"19:47,001 [MemberId {A}] Bumped streams group epoch to 7 with metadata hash 8 and "
+            "validated topic epoch 0.",
+        )
+    )
+    assert [(each.generation, each.reason.value) for each in stories[1:]] == [
+        (6, "MEMBER_LEFT"),
+        (7, "TOPICS_CHANGED"),
+    ]
+
+
+def test_departure_in_a_log_that_was_cut_before_adds_no_epoch() -> None:
+    """Which epoch it would be is not known."""
+    (story,) = told(
+        broker(
+            f"19:46,970 [MemberId {B}] Member {B} left the streams group.",
+            "19:47,903  Computed a new target assignment for epoch 1 with 'sticky' assignor in "
+            "1ms.",
+        )
+    )
+    assert story.reason.value == "UNKNOWN"
+
+
+@pytest.mark.parametrize("apart_s", [-30, -3, 0, 3, 30])
+def test_clock_of_a_new_consumer_is_known_by_the_epochs_that_it_began(apart_s: int) -> None:
+    """By its own clock it would have joined because it gave its subscription up, later."""
+    at_broker = broker(
+        f"17:20,084  Member {B} joins the consumer group using the consumer protocol.",
+        "17:20,084  Bumped group epoch to 3 with metadata hash 3.",
+        f"17:22,356  Member {B} left the consumer group.",
+        "17:22,357  Bumped group epoch to 4 with metadata hash 3.",
+        f"17:26,000  Member {B} joins the consumer group using the consumer protocol.",
+        "17:26,001  Bumped group epoch to 5 with metadata hash 3.",
+        group="modern",
+    )
+    at_client = client(
+        "17:19,511 Subscribed to topic(s): payments",
+        f"17:20,103 Member {B} with epoch 3 transitioned from JOINING to RECONCILING.",
+        "17:22,354 Unsubscribing all topics or patterns and assigned partitions",
+        "17:25,990 Subscribed to topic(s): payments",
+        f"17:26,010 Member {B} with epoch 5 transitioned from JOINING to STABLE.",
+    )
+    off = [replace(line, ts_us=line.ts_us + apart_s * 1_000_000) for line in at_client]
+    events = coordinator_events([*at_broker, *off], Source.BROKER_LOG)
+    starts = [line for line in events if line.event is Event.EPOCH_BUMPED]
+    start = "modern-b subscribed to payments, as at its start"
+    gave_up = "modern-b gave its subscription up"
+    assert [line.attrs.get(CAUSE) for line in starts] == [start, gave_up, start]
