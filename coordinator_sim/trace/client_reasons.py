@@ -299,9 +299,12 @@ class _Process:
         return chain or (self._assigned(start) if kinds >= _ASSIGNED else [])
 
     def _is_start(self, index: int) -> bool:
-        """Whether a sign is the start of a process: a fenced stream thread subscribes again."""
-        before = self._signs[index - 1].kind if index else None
-        return self._signs[index].kind in _STARTED and before != "thread-fenced"
+        """Whether a sign is the start of a process.
+
+        A fenced stream thread gives its subscription up, and subscribes again.
+        """
+        before = {each.kind for each in self._signs[max(0, index - 2) : index]}
+        return self._signs[index].kind in _STARTED and "thread-fenced" not in before
 
     def _assigned(self, start: TraceEvent) -> list[_Sign]:
         """Return why its last assignment has it join again: for what it gave up, or in a while.

@@ -191,6 +191,7 @@ def test_fenced_stream_thread_that_subscribes_anew_is_not_told_as_started() -> N
         f"58:06,453 {consumer}Member {B} with epoch 4 transitioned from JOINING to RECONCILING.",
         f"58:37,349 {consumer}Member {B} with epoch 4 transitioned from STABLE to FENCED.",
         f"58:37,409 {thread}Detected that the thread is being fenced.",
+        f"58:37,451 {consumer}Unsubscribing all topics or patterns and assigned partitions",
         f"58:37,454 {consumer}Subscribed to topic(s): clicks, totals-words-repartition",
         f"58:37,465 {consumer}Member {B} with epoch 6 transitioned from JOINING to RECONCILING.",
     )
