@@ -196,8 +196,13 @@ def with_client_reasons(
     above: dict[str | None, TraceEvent] = {}
     given: list[TraceEvent] = []
     for line in lines:
-        own = reasons.get(line.group_id) if line.event in _STARTS else None
-        given.append(line if own is None else own.annotated(line, above.get(line.group_id)))
+        own = reasons.get(line.group_id)
+        if own is None:
+            given.append(line)
+            continue
+        own.note(line)
+        is_start = line.event in _STARTS
+        given.append(own.annotated(line, above.get(line.group_id)) if is_start else line)
         if line.event in REASONS_OF_CHANGES:
             above[line.group_id] = line
     return given
@@ -386,9 +391,17 @@ class _Reasons:
         own: defaultdict[tuple[str, str | None], list[_Sign]] = defaultdict(list)
         for each in signs:
             own[each.line.client_id or "", each.line.source_ref].append(each)
+        self._births_us: dict[str, int] = {}
         self._processes: defaultdict[str, list[_Process]] = defaultdict(list)
         for (client, _), lines in own.items():
             self._processes[client].append(_Process(lines))
+
+    def note(self, line: TraceEvent) -> None:
+        """Record when the id of a new member begins; earlier reasons are of other members."""
+        reason = REASONS_OF_CHANGES.get(line.event, line.reason)
+        is_new = line.event is Event.MEMBER_ID_ASSIGNED or reason is RebalanceReason.MEMBER_JOINED
+        if is_new and line.member_id:
+            self._births_us.setdefault(line.member_id, line.ts_us)
 
     def annotated(self, start: TraceEvent, above: TraceEvent | None) -> TraceEvent:
         """Return the line that begins a rebalance with the first reason of who began it.
@@ -409,6 +422,9 @@ class _Reasons:
             kinds = _OF_FAILED
         first = self._first(start, named, kinds, has_left=reason in _DEPARTURES)
         if first is None or first.kind is None:
+            return start
+        born_us = self._births_us.get(named or "", first.at_us)
+        if reason is not RebalanceReason.MEMBER_JOINED and first.at_us < born_us - _SKEW_US:
             return start
         line = first.line
         who = f"{line.client_id} " if line.client_id else ""

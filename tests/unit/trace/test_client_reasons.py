@@ -172,6 +172,16 @@ def test_a_worker_that_gave_work_up_follows_the_rebalance_up() -> None:
     )
 
 
+def test_what_a_client_told_before_its_id_was_new_is_no_reason_for_that_id_to_go() -> None:
+    """A log of level WARN does not tell that the client was back in its group in between."""
+    log = consumer("05,000 consumer poll timeout has expired.")
+    joins, fails = JOINS.format(ID.format(1)), FAILS.format(ID.format(1))
+    assert told(broker(("20", fails)), log) == [
+        "a did not poll in time: its poll timeout has expired"
+    ]
+    assert told(broker(("10", joins), ("20", fails)), log)[1:] == [None]
+
+
 def test_a_worker_has_not_joined_again_for_an_assignment_before_the_last() -> None:
     """Its log was cut: what it did after that assignment is not in there."""
     log = worker(f"04,155 {assigned(3, delay='6000', revokedTaskIds='[calm-0]')}")
