@@ -19,8 +19,9 @@ _DEPARTURES: Final = {
 }
 _WENT: Final = (
     *(RebalanceReason.MEMBER_FAILED, RebalanceReason.REBALANCE_TIMEOUT),
-    RebalanceReason.MEMBER_LEFT,
+    *(RebalanceReason.MEMBER_LEFT, RebalanceReason.UNKNOWN),
 )
+"""Reasons of an epoch that a departure began; records without commits do not tell which."""
 _ATTRS: Final = (
     *("state", "revoking", "waiting", "old_member_id", "standby", "warmup"),
     *("revoking_standby", "revoking_warmup", "group_type"),
