@@ -96,10 +96,6 @@ class Engine(Protocol):
         """Compute the rows of a frame."""
         ...
 
-    def has_no_rows(self, frame: Frame) -> bool:
-        """Whether a frame is seen to be empty before it is computed."""
-        ...
-
     def shared(self, frame: Frame) -> Frame:
         """Return a frame that is computed once, though several statements read it."""
         ...

@@ -155,10 +155,6 @@ class LocalEngine:
         rows: list[Row] = self.arrow(frame).to_pylist(maps_as_pydicts="strict")
         return rows
 
-    def has_no_rows(self, frame: str) -> bool:
-        """Whether a frame is empty."""
-        return not self.arrow(self.sql("SELECT 1 FROM {frame} LIMIT 1", frame=frame)).num_rows
-
     def shared(self, frame: str) -> str:
         """Return a frame as it is: what is at hand costs nothing again."""
         return frame
@@ -186,7 +182,8 @@ class LocalEngine:
                 name: stack.enter_context(pq.ParquetWriter(folder / f"{name}.parquet", schema))
                 for name, schema in schemas.items()
             }
-            batches = self._database.table(ordered).to_arrow_reader(_ROWS)
+            reader = self._database.table(ordered).to_arrow_reader(_ROWS)
+            batches = stack.enter_context(reader)
             for batch in make(self._with_pieces(batches)):
                 for name, file in files.items():
                     rows = pa.RecordBatch.from_struct_array(batch.column(name).flatten())

@@ -30,9 +30,3 @@ def listed(spark: "SparkSession", rows: Sequence[tuple[object, ...]], columns: s
     make: Any = spark.createDataFrame
     frame: DataFrame = make(pa.Table.from_arrays(arrays, schema=schema), kinds)
     return frame
-
-
-def has_no_rows(table: "DataFrame") -> bool:
-    """Whether a table is seen to be empty before it is computed."""
-    most = table._jdf.queryExecution().optimizedPlan().maxRows()  # noqa: SLF001 - no other way
-    return bool(most.isDefined()) and int(most.get()) == 0

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from coordinator_sim.runs.run_directory import RunDirectory
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 from coordinator_sim_reports.engine import Dialect, MakeBatches, Row, TraceFrames
-from coordinator_sim_reports.local_frames import has_no_rows, listed
+from coordinator_sim_reports.local_frames import listed
 from coordinator_sim_reports.sources import ddl_of, read_traces
 from coordinator_sim_reports.workers.group_tables import pass_schema
 
@@ -79,10 +79,6 @@ class SparkEngine:
     def rows(self, frame: "DataFrame") -> list[Row]:
         """Compute the rows of a frame."""
         return [row.asDict(recursive=True) for row in frame.collect()]
-
-    def has_no_rows(self, frame: "DataFrame") -> bool:
-        """Whether a frame is seen to be empty before it is computed."""
-        return has_no_rows(frame)
 
     def shared(self, frame: "DataFrame") -> "DataFrame":
         """Return a frame that is computed once, though several statements read it."""

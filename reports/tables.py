@@ -4,17 +4,13 @@ One pass over the groups makes the tables of `GROUP_TABLES`; the others are made
 events. A table that others build on is read back from its files, so nothing is computed twice.
 """
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Final
-
 import pyarrow as pa
 
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
-from coordinator_sim_reports.engine import Engine, Frame, Pass, Row, TraceFrames
+from coordinator_sim_reports.engine import Engine, Frame, Row, TraceFrames
 from coordinator_sim_reports.sources import RUN_SCHEMA
 from coordinator_sim_reports.transforms import costs, groups, quality, summary
-from coordinator_sim_reports.transforms.assignments import ASSIGNMENTS, assignments
+from coordinator_sim_reports.transforms.assignments import assignments
 from coordinator_sim_reports.transforms.fault_windows import (
     FAULT_WINDOWS,
     FAULTS,
@@ -28,22 +24,7 @@ from coordinator_sim_reports.workers.group_tables import (
     GROUPS,
     QUALITY,
     SPANS,
-    schema_of,
 )
-
-_SCHEMAS: Final[Mapping[str, pa.Schema]] = {
-    "assignments": ASSIGNMENTS,
-    "fault_windows": FAULT_WINDOWS,
-}
-"""Columns of tables that no pass makes and that are empty if the trace lacks their events."""
-
-
-def nothing(engine: Engine, name: str) -> Frame:
-    """Return a table without rows, which plans know.
-
-    Planning such a table, only to find that it is empty, takes as long as a small job.
-    """
-    return engine.listed([], _SCHEMAS.get(name) or schema_of(name))
 
 
 def kinds_of(engine: Engine, events: Frame) -> frozenset[str]:
@@ -54,8 +35,6 @@ def kinds_of(engine: Engine, events: Frame) -> frozenset[str]:
 
 def derive_tables(engine: Engine, windows: Windows | None = None) -> dict[str, Frame]:
     """Compute every derived table by its name, kept by the engine.
-
-    What a trace has no events for is not computed: a broker's log knows no owners and no records.
 
     Args:
         engine: Has the traces, computes the tables and keeps them.
@@ -76,10 +55,13 @@ def derive_tables(engine: Engine, windows: Windows | None = None) -> dict[str, F
         sessions = engine.keep("member_sessions", sessions)
     records = groups.Records(events, kinds, frames.dense_pieces, frames.resources, sessions)
     made = groups.group_pass(engine, records, facts, (*GROUP_TABLES, GROUPS))
-    tables = _of_groups(engine, frames, kinds, made)
-    long_rows = nothing(engine, "assignments")
-    if not engine.has_no_rows(frames.generations):
-        long_rows = assignments(engine, frames.generations, frames.resources)
+    tables = {
+        name: engine.keep(name, made.table(name))
+        for name in (*GROUP_TABLES, GROUPS)
+        if name not in {SPANS, QUALITY, "findings"}
+    }
+    tables["findings"] = engine.keep("findings", summary.ranked(engine, made.table("findings")))
+    long_rows = assignments(engine, frames.generations, frames.resources)
     if windows is not None:
         spans = made.table(SPANS)
         sessions = engine.keep("member_sessions", windows.lasting(engine, sessions, spans))
@@ -121,45 +103,3 @@ def _faults(
 
 def _listed(engine: Engine, rows: list[Row], schema: pa.Schema) -> Frame:
     return engine.listed([tuple(row[name] for name in schema.names) for row in rows], schema)
-
-
-def _of_groups(
-    engine: Engine, frames: TraceFrames, kinds: frozenset[str], made: Pass
-) -> dict[str, Frame]:
-    """Keep the tables that the pass makes, those without rows without a look."""
-    has_assignments = not engine.has_no_rows(frames.generations)
-    is_known = {
-        "moves": has_assignments,
-        "imbalance": has_assignments,
-        **dict.fromkeys(
-            ("ownership", "unowned", "stopped"),
-            has_assignments or not kinds.isdisjoint(groups.OWNING),
-        ),
-        "waits": "JOIN_REQ" in kinds,
-        "window_effects": "FAULT" in kinds,
-        **dict.fromkeys(("work", "lag"), groups.PROCESSED in kinds),
-        "share_records": groups.DELIVERED in kinds,
-    }
-    tables = {
-        name: keep_if(engine, is_known.get(name, True), name, partial(made.table, name))
-        for name in (*GROUP_TABLES, GROUPS)
-        if name not in {SPANS, QUALITY, "findings"}
-    }
-    ranked = summary.ranked(engine, made.table("findings"))
-    return {**tables, "findings": engine.keep("findings", ranked)}
-
-
-def keep_if(engine: Engine, is_known: bool, name: str, make: Callable[[], Frame]) -> Frame:
-    """Keep a table, or an empty one if the trace lacks its events.
-
-    Tables that depend on an empty table omit the derived columns.
-
-    Args:
-        engine: Keeps it.
-        is_known: Whether the trace has anything that such rows come from.
-        name: A table of the pass.
-        make: Makes the table; not called for one without rows.
-    """
-    if is_known:
-        return engine.keep(name, make())
-    return engine.write(name, nothing(engine, name))

@@ -1,18 +1,7 @@
 """Assignments as long rows."""
 
-from typing import Final
-
 from coordinator_sim_reports import columns as C  # noqa: N812 - column constants, as in `C.GROUP_ID`
 from coordinator_sim_reports.engine import Engine, Frame
-
-ASSIGNMENTS: Final = C.schema_with(
-    (
-        "text trace_id cluster_id group_id",
-        "int incarnation generation",
-        "text resource member_key member_id",
-        "long owned_from_us",
-    )
-)
 
 
 def assignments(engine: Engine, generations: Frame, resources: Frame) -> Frame:

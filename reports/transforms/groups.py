@@ -30,16 +30,11 @@ from coordinator_sim_reports.workers.group_records import (
 )
 from coordinator_sim_reports.workers.group_tables import group_batches, schema_of
 
-PROCESSED: Final = "RECORDS_PROCESSED"
-"""Kind of the events that tell of records."""
-DELIVERED: Final = "RECORDS_DELIVERED"
-"""Kind of the events without which no share group's records are told."""
 _STEP: Final = "MEMBER_STEP"
 _WORK: Final = ("TASKS_STARTED", "TASKS_STOPPED")
-OWNING: Final = (_STEP, *_WORK)
-"""Kinds of the events that tell who owned what where no assignment does."""
 _RECORDS: Final = (
-    *(PROCESSED, DELIVERED, "RECORDS_ACKNOWLEDGED", "RECORDS_ARCHIVED", "LOCK_TIMED_OUT"),
+    *("RECORDS_PROCESSED", "RECORDS_DELIVERED", "RECORDS_ACKNOWLEDGED"),
+    *("RECORDS_ARCHIVED", "LOCK_TIMED_OUT"),
 )
 _MEMBERS: Final = ("JOIN_REQ", "LEAVE_REQ", "MEMBER_FENCED", "PENDING_EXPIRED")
 _FAILED: Final = ("MEMBER_FAILED", "MEMBER_KICKED")

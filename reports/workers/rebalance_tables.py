@@ -214,8 +214,10 @@ def wait_rows(group: Group) -> Iterator[Row]:
 
     A member that was in the group when the rebalance began is waited for until its JoinGroup
     request, or until it is removed or leaves. A member that came in later is not waited for, nor
-    one whose own request began the rebalance.
+    one whose own request began the rebalance. Of a group without any request nothing is known.
     """
+    if not any(line.event is Event.JOIN_REQ for line in group.lines):
+        return
     rounds = _Rounds(group.rebalances)
     came: dict[tuple[int, int, str], tuple[int, Event]] = {}
     for line in group.lines:

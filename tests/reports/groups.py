@@ -18,7 +18,8 @@ from coordinator_sim.trace.schema import (
     resource_schema,
     rows_of,
 )
-from coordinator_sim_reports.engine import Engine, Frame
+from coordinator_sim_reports.engine import Frame
+from coordinator_sim_reports.local_engine import LocalEngine
 from coordinator_sim_reports.transforms.groups import Records, group_events, group_pass
 from coordinator_sim_reports.workers.dense_files import PIECE_SCHEMA, pieces_of_rows
 from coordinator_sim_reports.workers.group import Group, RunFacts
@@ -129,11 +130,12 @@ def of_events(
     return Group(records, facts(end_us, **told))
 
 
-def given(engine: Engine, name: str, rows: Sequence[Mapping[str, Any]]) -> Frame:
+def given(engine: LocalEngine, name: str, rows: Sequence[Mapping[str, Any]]) -> Frame:
     """A frame of a table of a trace or of the pass, from rows that tell some columns."""
+    if name == "dense_pieces":
+        return engine.pieces_of([pa.RecordBatch.from_pylist(list(rows), PIECE_SCHEMA)])
     events = event_schema().append(pa.field("cluster_id", pa.string()))
     known = {
-        "dense_pieces": PIECE_SCHEMA,
         "events": events,
         "generations": generation_schema(),
         "resources": resource_schema(),
@@ -143,7 +145,7 @@ def given(engine: Engine, name: str, rows: Sequence[Mapping[str, Any]]) -> Frame
 
 
 def computed(
-    engine: Engine,
+    engine: LocalEngine,
     traces: Mapping[str, Sequence[TraceEvent]],
     names: Sequence[str],
     source: Source = Source.SIM,

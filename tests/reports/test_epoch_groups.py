@@ -16,7 +16,7 @@ from coordinator_sim.replay.course import Course
 from coordinator_sim.runs.step_holdings import step_holdings
 from coordinator_sim.trace.events import Event, Source, TraceEvent
 from coordinator_sim.trace.history import coordinator_events, group_lines
-from coordinator_sim_reports.engine import Engine
+from coordinator_sim_reports.local_engine import LocalEngine
 from tests.reports.groups import computed, of_events, rows
 from tests.unit.coordinator.consumer.test_consumer_trace import Told
 from tests.unit.coordinator.share import test_share_trace as share
@@ -49,7 +49,7 @@ def events() -> list[TraceEvent]:
 
 
 def test_holdings_in_reports_are_those_of_findings(
-    engine: Engine, events: list[TraceEvent]
+    engine: LocalEngine, events: list[TraceEvent]
 ) -> None:
     """One function says who held what: an engine only brings the events together."""
     ends_us = max(event.ts_us for event in events)
@@ -155,7 +155,7 @@ def stories_of(trace: str, events: list[TraceEvent]) -> dict[Key, GroupStory]:
 
 
 def reported(
-    engine: Engine, traces: dict[str, list[TraceEvent]]
+    engine: LocalEngine, traces: dict[str, list[TraceEvent]]
 ) -> dict[Key, list[dict[str, Any]]]:
     """What `report` has of each group, in order."""
     found: dict[Key, list[dict[str, Any]]] = {}
@@ -165,7 +165,7 @@ def reported(
     return found
 
 
-def check(engine: Engine, traces: dict[str, list[TraceEvent]]) -> None:
+def check(engine: LocalEngine, traces: dict[str, list[TraceEvent]]) -> None:
     """Every figure of `explain` is that of `report`, and the sums are those of `replay`."""
     stories: dict[Key, GroupStory] = {}
     for name, events in traces.items():
@@ -193,7 +193,7 @@ def whole(duration_ms: float | None) -> int | None:
     return None if duration_ms is None else int(duration_ms)
 
 
-def test_three_commands_agree_on_every_log(engine: Engine) -> None:
+def test_three_commands_agree_on_every_log(engine: LocalEngine) -> None:
     """The example of the repo, and real logs of 0.10 to 4.x where they are at hand."""
     traces = {}
     for path in LOGS:
@@ -242,12 +242,14 @@ def histories(draw: st.DrawFn) -> list[TraceEvent]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.large_base_example],
 )
 @given(drawn=st.lists(histories(), min_size=8, max_size=12))
-def test_three_commands_agree_on_any_lines(engine: Engine, drawn: list[list[TraceEvent]]) -> None:
+def test_three_commands_agree_on_any_lines(
+    engine: LocalEngine, drawn: list[list[TraceEvent]]
+) -> None:
     """Lines that contradict each other, times that run back: still one set of figures."""
     check(engine, {str(number): events for number, events in enumerate(drawn)})
 
 
-def test_rebalance_that_never_settles_is_counted_and_open(engine: Engine) -> None:
+def test_rebalance_that_never_settles_is_counted_and_open(engine: LocalEngine) -> None:
     """The rebalance has a start, no length, and is never one of 0 ms."""
     start = TraceEvent(event=Event.PREPARE_REBALANCE, ts_us=5_000_000, group_id="g", generation=4)
     ((row,),) = reported(engine, {"t": [start]}).values()

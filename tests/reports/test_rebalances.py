@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from coordinator_sim_reports.engine import Engine
+from coordinator_sim_reports.local_engine import LocalEngine
 from coordinator_sim_reports.transforms.sessions import member_sessions
 from coordinator_sim_reports.transforms.summary import durations, reasons
 from tests.reports.groups import KEY, Line, S, given, group, rows
@@ -179,7 +179,7 @@ def test_generations_end_where_the_next_rebalance_begins() -> None:
     ]
 
 
-def test_durations_leave_open_rebalances_out_but_count_them(engine: Engine) -> None:
+def test_durations_leave_open_rebalances_out_but_count_them(engine: LocalEngine) -> None:
     """Percentiles are of what ended."""
     held = rows(group(prepare(0, 0), joined(1, 1), synced(2, 1), prepare(5, 1)), "rebalances")
     table = given(engine, "rebalances", [{**KEY, **row} for row in held])
@@ -193,7 +193,7 @@ def test_durations_leave_open_rebalances_out_but_count_them(engine: Engine) -> N
     assert (reason["count"], reason["open"], reason["p50_ms"]) == (2, 1, 2000.0)
 
 
-def test_member_sessions_say_how_each_member_ended(engine: Engine) -> None:
+def test_member_sessions_say_how_each_member_ended(engine: LocalEngine) -> None:
     """Left, failed, replaced by its own instance, or still there."""
     member = {"session_timeout_ms": 10_000}
     events = given(

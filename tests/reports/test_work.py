@@ -29,7 +29,7 @@ from tests.reports.groups import computed, of_events, rows
 from tests.simulated import events_of, scenario_of
 
 if TYPE_CHECKING:
-    from coordinator_sim_reports.engine import Engine
+    from coordinator_sim_reports.local_engine import LocalEngine
 
 LAG_COLUMNS = ("group_id", "topic", "partition", "at_us", "lag", "max_lag")
 POLICIES = st.sampled_from(
@@ -67,7 +67,7 @@ def of_each_trace(
     drawn=st.lists(st.tuples(scenarios(), POLICIES, st.integers(0, 2**16)), min_size=4, max_size=4)
 )
 def test_the_report_and_the_pure_module_agree(
-    engine: "Engine", drawn: list[tuple[Scenario, CommitPolicy, int]]
+    engine: "LocalEngine", drawn: list[tuple[Scenario, CommitPolicy, int]]
 ) -> None:
     """Consumers or tasks crash, freeze and are cut off: both count the same, run by run."""
     shared = msgspec.structs.replace(all_scenarios()["share-poison"], duration_ms=15_000)
