@@ -14,10 +14,12 @@ from coordinator_sim.cli.explain import course, generations, shortened
 from coordinator_sim.cli.member import MAX_PORT, parse_bootstrap
 from coordinator_sim.cli.wording import counted
 from coordinator_sim.errors import ConfigError, needing
+from coordinator_sim.listening import LOOPBACK
 from coordinator_sim.trace.events import Event, RunInfo, Source
 from coordinator_sim.trace.window import clock
 
 if TYPE_CHECKING:
+    from coordinator_sim.cli.watch_page import WatchPage
     from coordinator_sim.live.cluster_watch import ClusterWatch
     from coordinator_sim.live.watch_outlets import Webhook
     from coordinator_sim.live.watching import Ended, Watching
@@ -67,7 +69,11 @@ CommitsOption = Annotated[
     bool, typer.Option("--commits", help="Keep commits in the trace too, which grows by them.")
 ]
 MetricsOption = Annotated[
-    str, typer.Option(help="Answer GET /metrics for Prometheus here.", metavar="[HOST:]PORT")
+    str,
+    typer.Option(
+        help="Show the live page, and answer GET /metrics for Prometheus, here.",
+        metavar="[HOST:]PORT",
+    ),
 ]
 WebhookOption = Annotated[
     str,
@@ -125,7 +131,8 @@ def watch(
         info = _info(cluster_id, bootstrap, run)
         terminal.writer = closing.enter_context(RunDirectoryWriter(run, info, format="jsonl"))
         terminal.checkpoint()
-        _open_outlets(closing, terminal, _Exposition(running, watching, terminal), metrics, webhook)
+        exposition = _Exposition(running, watching, terminal)
+        _open_outlets(closing, terminal, exposition, bootstrap, metrics, webhook)
         running.run(is_over)
     _tell_end(terminal, watching, run)
 
@@ -143,11 +150,13 @@ def _open_outlets(
     closing: contextlib.ExitStack,
     terminal: "_Terminal",
     exposition: "_Exposition",
+    bootstrap: str,
     metrics: str,
     webhook: str,
 ) -> None:
     """Open what was asked for besides the terminal."""
-    from coordinator_sim.live.watch_outlets import MetricsServer, Webhook
+    from coordinator_sim.cli.watch_page import WatchPage
+    from coordinator_sim.live.watch_outlets import WatchServer, Webhook
 
     if webhook:
         terminal.webhook = Webhook(
@@ -156,11 +165,14 @@ def _open_outlets(
         closing.callback(terminal.webhook.close)
     if metrics:
         host, port = _address(metrics)
+        terminal.page = WatchPage(exposition.watching, exposition.running.lock, bootstrap)
         try:
-            server = MetricsServer(host, port, exposition)
+            server = WatchServer(host, port, exposition, terminal.page.answer, terminal.page.stream)
         except OSError as error:
             raise ConfigError(f"--metrics {metrics}: {error.strerror}; name another") from None
         closing.callback(server.close)
+        if host in LOOPBACK:
+            terminal.line(f"page: http://{host}:{server.port}/")
         terminal.line(f"metrics: http://{host}:{server.port}/metrics")
 
 
@@ -221,6 +233,7 @@ class _Terminal:
 
         self.writer: RunDirectoryWriter | None = None
         self.webhook: Webhook | None = None
+        self.page: WatchPage | None = None
         self.rebalances = 0
         self._with_commits = with_commits
 
@@ -238,6 +251,8 @@ class _Terminal:
 
     def event(self, event: "TraceEvent") -> None:
         """Write an event."""
+        if self.page is not None:
+            self.page.take(event)
         is_kept = self._with_commits or event.event is not Event.OFFSET_COMMIT
         if self.writer is not None and is_kept:
             self.writer.record(event)
@@ -252,17 +267,17 @@ class _Exposition:
     """The metrics of a watch."""
 
     def __init__(self, running: "ClusterWatch", watching: "Watching", terminal: _Terminal) -> None:
-        self._running, self._watching, self._terminal = running, watching, terminal
+        self.running, self.watching, self._terminal = running, watching, terminal
 
     def __call__(self) -> str:
         hook = self._terminal.webhook
         counters = {
-            "requests_total": ("Requests for states and ends.", self._running.requests),
-            "unread_records_total": ("Records that are broken.", self._watching.unread),
+            "requests_total": ("Requests for states and ends.", self.running.requests),
+            "unread_records_total": ("Records that are broken.", self.watching.unread),
             "webhook_failures_total": ("Lines not taken.", 0 if hook is None else hook.failures),
         }
-        with self._running.lock:
-            return self._watching.exposition(time.time_ns() // 1000, counters)
+        with self.running.lock:
+            return self.watching.exposition(time.time_ns() // 1000, counters)
 
 
 def rebalance_lines(ended: "Ended") -> tuple[str, str]:

@@ -1,17 +1,28 @@
-"""A watch besides the terminal: its metrics over HTTP, and its lines to a webhook."""
+"""A watch besides the terminal: metrics and page over HTTP, and its lines to a webhook."""
 
 import contextlib
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 import httpx
+
+from coordinator_sim.listening import LOOPBACK, HttpGuard
 
 _WAITING: Final = 100
 """Messages that wait for a slow hook; further ones are dropped and count as failed."""
 _HOOK_S: Final = 10.0
+_STREAMS: Final = 20
+"""Pages that are sent events at a time."""
+_DIGITS: Final = 19
+"""No event has a number with so many."""
+_METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+_TEXT: Final = "text/plain; charset=utf-8"
+_NOT_FOUND: Final = (_TEXT, b"GET / or /metrics\n")
+_POLICY: Final = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 
 
 def is_web_address(text: str) -> bool:
@@ -80,29 +91,70 @@ class Webhook:
             self._failed(why)
 
 
-class MetricsServer:
-    """Answers `GET /metrics`.
+class WatchServer:
+    """Answers `GET /metrics`, and on the loopback address the live page.
 
     Args:
         host: Address to bind.
         port: Its port; 0 for a free one.
-        exposition: Gives the text.
+        exposition: Gives the metrics.
+        answer: Gives content type and body of a path of the page; None of one that there is not.
+        stream: Gives the events after a number, for ever.
 
     Raises:
         OSError: The port cannot be bound.
     """
 
-    def __init__(self, host: str, port: int, exposition: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        exposition: Callable[[], str],
+        answer: Callable[[str], tuple[str, bytes] | None],
+        stream: Callable[[int], Iterator[bytes]],
+    ) -> None:
+        guard = HttpGuard(host, server="the page") if host in LOOPBACK else None
+        streams = threading.BoundedSemaphore(_STREAMS)
+
         class Handler(BaseHTTPRequestHandler):
             """One request."""
 
             def do_GET(self) -> None:
-                """Answer with the metrics, or say where they are."""
-                is_found = self.path.partition("?")[0] == "/metrics"
-                body = (exposition() if is_found else "GET /metrics\n").encode()
-                self.send_response(200 if is_found else 404)
-                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+                """Answer with the metrics, or for the page."""
+                url = urlsplit(self.path)
+                if url.path == "/metrics":
+                    self._send(200, _METRICS, exposition().encode())
+                    return
+                headers = {name.lower(): text for name, text in self.headers.items()}
+                refused = None if guard is None else guard.refusal(headers)
+                if guard is None or refused is not None:
+                    status, reason = refused or (404, "GET /metrics; the page is on loopback")
+                    self._send(status, _TEXT, f"{reason}\n".encode())
+                elif url.path == "/v1/events":
+                    self._stream(headers.get("last-event-id", ""))
+                else:
+                    found = answer(unquote(url.path))
+                    self._send(404 if found is None else 200, *(found or _NOT_FOUND))
+
+            def _stream(self, after: str) -> None:
+                if not streams.acquire(blocking=False):
+                    self._send(503, _TEXT, b"%d pages are open already\n" % _STREAMS)
+                    return
+                with contextlib.suppress(OSError), contextlib.ExitStack() as closing:
+                    closing.callback(streams.release)
+                    self.send_response(200)
+                    self.send_header("Content-Type", "text/event-stream")
+                    self.send_header("Cache-Control", "no-store")
+                    self.end_headers()
+                    is_known = after.isdecimal() and len(after) < _DIGITS
+                    for part in stream(int(after) if is_known else 0):
+                        self.wfile.write(part)
+
+            def _send(self, status: int, kind: str, body: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Security-Policy", _POLICY)
                 self.end_headers()
                 self.wfile.write(body)
 

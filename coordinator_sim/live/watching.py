@@ -87,7 +87,7 @@ class Ended(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True)
-class _Group:
+class SeenGroup:
     """What is held of a group; its history is not."""
 
     lines: list[TraceEvent] = field(default_factory=list)
@@ -105,6 +105,8 @@ class _Group:
     """Members of a classic group before its present rebalance; None where those are not known."""
     targets: dict[str, frozenset[str]] = field(default_factory=dict)
     """Resources that each member is to have, by its id."""
+    clients: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Client id and host of each member, by its id."""
     held: dict[str, frozenset[str]] = field(default_factory=dict)
     universe: frozenset[str] = frozenset()
     """Resources that the group had when it last had members."""
@@ -162,8 +164,8 @@ class Watching:
         self._lives = IncarnationCounter()
         self._times = SteadyTimes()
         self.ends: dict[int, int] = {}
-        self.groups: dict[str, _Group] = {}
-        self._dead: dict[str, _Group] = {}
+        self.groups: dict[str, SeenGroup] = {}
+        self._dead: dict[str, SeenGroup] = {}
         self._unnamed: set[bytes] = set()
         self.find_topics: Callable[[], None] = lambda: None
         self.unread = 0
@@ -295,20 +297,23 @@ class Watching:
         """Take a group's event; whether a rebalance may have ended with it."""
         group = self.groups.get(group_id)
         if group is None:
-            group = self.groups[group_id] = self._dead.pop(group_id, _Group())
+            group = self.groups[group_id] = self._dead.pop(group_id, SeenGroup())
         kind = event.event
         if kind is Event.OFFSET_COMMIT:
             group.committed |= {(e.topic, e.partition): e.offset for e in event.offsets}
         elif kind is Event.OFFSET_TOMBSTONE:
             group.forget_offsets(event)
         elif kind is Event.GROUP_DEAD:
-            self.groups[group_id] = _Group(
+            self.groups[group_id] = SeenGroup(
                 number=group.number,
                 causes=group.causes,
                 unowned_s=group.unowned_s,
                 committed=group.committed,
             )
         else:
+            if event.client_id is not None:
+                client = event.client_id, event.client_host or ""
+                group.clients[event.member_id or ""] = client
             _note_members(group, event)
             if kind in COORDINATOR_EVENTS:
                 group.lines.append(event)
@@ -319,7 +324,7 @@ class Watching:
             self._bury(group_id, self.groups.pop(group_id))
         return kind in _CLOSING
 
-    def _bury(self, group_id: str, group: _Group) -> None:
+    def _bury(self, group_id: str, group: SeenGroup) -> None:
         """Hold the counters of a group that ended, so that they go on should it return."""
         if group.number or group.unowned_s:
             self._dead[group_id] = group
@@ -478,7 +483,7 @@ def _matches(group_id: str, pattern: str) -> bool:
     return group_id == pattern or fnmatchcase(group_id, pattern.replace("[", "[[]"))
 
 
-def _note_members(group: _Group, event: TraceEvent) -> None:
+def _note_members(group: SeenGroup, event: TraceEvent) -> None:
     """Note who is in a group, and what each has and is to have."""
     member_id, kind = event.member_id or "", event.event
     steps = (event.generation or 0) - max(group.generation, 0)
@@ -492,7 +497,7 @@ def _note_members(group: _Group, event: TraceEvent) -> None:
             group.before = before
             group.rebalancing_us = None
             group.protocol = event.protocol_name or ""
-            group.targets, group.held = {}, {}
+            group.targets, group.held, group.clients = {}, {}, {}
         case Event.ASSIGNED:
             group.targets[member_id] = group.held[member_id] = _resources(event)
         case Event.TARGET_ASSIGNED:
@@ -502,10 +507,11 @@ def _note_members(group: _Group, event: TraceEvent) -> None:
         case Event.GROUP_EMPTY:
             group.before = before
             group.members = 0
-            group.targets, group.held = {}, {}
+            group.targets, group.held, group.clients = {}, {}, {}
         case _ if kind in _GONE and event.attrs.get("group_type"):
             group.targets.pop(member_id, None)
             group.held.pop(member_id, None)
+            group.clients.pop(member_id, None)
     if kind in {Event.ASSIGNED, Event.TARGET_ASSIGNED, *_GONE} and group.targets:
         group.universe = frozenset().union(*group.targets.values())
 
@@ -518,7 +524,7 @@ def _resources(event: TraceEvent) -> frozenset[str]:
 
 
 def _changes(
-    before: frozenset[str] | None, group: _Group, lines: Iterable[TraceEvent]
+    before: frozenset[str] | None, group: SeenGroup, lines: Iterable[TraceEvent]
 ) -> tuple[str, ...]:
     """Members that came and went, in words; the way they went where their commits show it."""
     if before is None:
@@ -562,7 +568,7 @@ _SAMPLES: Final = (
 )
 
 
-def _sample(group: _Group, name: str, now_us: int) -> int | str | None:
+def _sample(group: SeenGroup, name: str, now_us: int) -> int | str | None:
     has_generation = group.generation >= 0
     match name:
         case "group_members":

@@ -221,7 +221,7 @@ MAX_BODY_BYTES: Final = 1 << 20
 
 _JSON: Final = "application/json"
 _EVENTS: Final = "text/event-stream"
-_PAGE: Final = {
+PAGE: Final = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
@@ -250,7 +250,7 @@ def make_app(control: Control, access: Access) -> Starlette:
         Route("/healthz", own.health),
         Route("/readyz", own.ready),
         Route("/metrics", own.metrics),
-        *(Route(path, own.page) for path in _PAGE),
+        *(Route(path, own.page) for path in PAGE),
     ]
     for route in routes:  # A group id may have any character, also line ends.
         route.path_regex = re.compile(route.path_regex.pattern, re.DOTALL)
@@ -362,7 +362,7 @@ class _Own:
         )
 
     async def page(self, request: Request) -> Response:
-        name, media_type = _PAGE[request.url.path]
+        name, media_type = PAGE[request.url.path]
         data = files("coordinator_sim.server.control").joinpath("page", name).read_bytes()
         headers = {"content-security-policy": _POLICY, "cache-control": "no-cache"}
         return Response(data, media_type=media_type, headers=headers)
@@ -390,11 +390,11 @@ class _Own:
         while not self._control.is_over:
             if after > feed.last_seq or feed.is_gone(after):
                 kept_from = feed.first_seq
-                yield _event("gap", after, {"after": after, "from": kept_from})
+                yield event_bytes("gap", after, {"after": after, "from": kept_from})
                 after = kept_from - 1
             if items := feed.after(after, _AT_ONCE):
                 after = items[-1].seq
-                yield b"".join(_event(item.kind, item.seq, item) for item in items)
+                yield b"".join(event_bytes(item.kind, item.seq, item) for item in items)
                 await asyncio.sleep(0)
                 continue
             try:
@@ -404,5 +404,6 @@ class _Own:
                 yield b": still here\n\n"
 
 
-def _event(kind: str, seq: int, data: Json) -> bytes:
+def event_bytes(kind: str, seq: int, data: Json) -> bytes:
+    """Return an event as the page is sent it."""
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, kind.encode(), msgspec.json.encode(data))

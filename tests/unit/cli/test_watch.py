@@ -223,6 +223,27 @@ def of_group(events: list[TraceEvent], group_id: str) -> list[TraceEvent]:
     ]
 
 
+def check_page(url: str) -> None:
+    """The page has the groups, their members and what these own; other sites do not get it."""
+    assert 'src="page.js"' in httpx.get(url).text
+    assert "EventSource" in httpx.get(f"{url}page.js").text
+    groups = {each["group_id"]: each for each in httpx.get(f"{url}v1/groups").json()}
+    assert {name: each["member_count"] for name, each in groups.items()} == {
+        "classic": 2,
+        "newer": 1,
+    }
+    for name, count in (("classic", 2), ("newer", 1)):
+        group = httpx.get(f"{url}v1/groups/{name}").json()
+        assert [each["client_host"] for each in group["members"]] == ["/127.0.0.1"] * count
+        owned = sorted(place for each in group["members"] for place in each["assignment"])
+        assert owned == [f"orders-{number}" for number in range(4)]
+    with httpx.stream("GET", f"{url}v1/events") as answer:
+        first = next(line for line in answer.iter_lines() if line.startswith("data: "))
+    assert '"event":"MEMBER_ADDED"' in first
+    assert httpx.get(f"{url}v1/groups/none").status_code == 404
+    assert httpx.get(f"{url}v1/groups", headers={"Host": "elsewhere"}).status_code == 403
+
+
 def test_a_watch_that_is_killed_leaves_what_the_cluster_wrote(tmp_path: Path) -> None:
     """Real consumers come and go: lines, metrics, the hook, and the trace of the segments."""
     served = ("--port", "0", "--no-control", "--topics", "orders:4", *ONE_PARTITION)
@@ -246,6 +267,7 @@ def test_a_watch_that_is_killed_leaves_what_the_cluster_wrote(tmp_path: Path) ->
             eventually(lambda: "(1 -> 2 members)" in out.read_text())
             other = Member(bootstrap, "newer", **{"group.protocol": "consumer"})
             eventually(lambda: "newer #1  epoch " in out.read_text())
+            check_page(out.read_text().partition("page: ")[2].partition("\n")[0])
             second.leave()
             other.leave()
             eventually(lambda: "(2 -> 1 member)" in out.read_text())

@@ -279,7 +279,7 @@ def test_silent_connections_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
         await served.healthy()
         await asyncio.sleep(1.1)
         await served.healthy()
-        closed = await asyncio.gather(*(each.is_closed(1) for each in silent))
+        closed = await asyncio.gather(*(each.is_closed(10) for each in silent))
         assert all(closed)
         assert not await waiting.is_closed(0.1)
 

@@ -11,7 +11,7 @@ const STATES = {
 };
 const ENTERS = {
   PREPARE_REBALANCE: "PreparingRebalance", JOIN_COMPLETE: "AwaitingSync",
-  GROUP_STABLE: "Stable", GROUP_EMPTY: "Empty", GROUP_DEAD: "Dead",
+  GROUP_STABLE: "Stable", SYNC_LEADER: "Stable", GROUP_EMPTY: "Empty", GROUP_DEAD: "Dead",
 };
 const TEXTS = ["reason_text", "client_reason"];
 const LEFT_OUT = ["client_host", "client_id", "leader_id", "state_from", "state_to", "reason", "protocols"];
@@ -100,7 +100,8 @@ function drawFacts(server) {
     Kafka: server.profile, bootstrap: server.bootstrap, clock: server.clock.clock,
     "group time": `${time(server.clock.group_ms)} UTC`, connections: server.connections,
   };
-  $("facts").replaceChildren(...Object.entries(facts).map(([name, value]) =>
+  const known = Object.entries(facts).filter(([, value]) => value !== undefined);
+  $("facts").replaceChildren(...known.map(([name, value]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, String(value)))));
 }
 
@@ -145,8 +146,9 @@ function drawGroup(group, topics) {
   $("group-title").textContent = `Group ${group.group_id}`;
   const facts = [
     ["state", group.state], ["generation", group.generation],
-    ["protocol", group.protocol_name ?? "–"], ["coordinator", `broker ${group.coordinator_id}`],
+    ["protocol", group.protocol_name ?? "–"],
   ];
+  if (group.coordinator_id !== undefined) facts.push(["coordinator", `broker ${group.coordinator_id}`]);
   $("group-facts").replaceChildren(...facts.flatMap(([name, value], index) =>
     [index ? " · " : "", `${name} `, element("b", {}, String(value))]));
   const places = new Map(group.members.map((member, index) => [member.member_id, index]));
@@ -156,7 +158,7 @@ function drawGroup(group, topics) {
         " ", element("span", { class: "mono", title: member.member_id }, short(member)),
         member.is_leader ? " (leader)" : ""),
       element("td", {}, `${member.client_id || "–"} at ${member.client_host}`),
-      element("td", {}, `${member.session_timeout_ms / 1000} s`),
+      element("td", {}, member.session_timeout_ms ? `${member.session_timeout_ms / 1000} s` : "–"),
       element("td", {}, String(member.assignment.length)),
       element("td", {}, member.waits_for ?? "–"))));
   $("partitions").replaceChildren(...partitionRows(group, topics, places));
