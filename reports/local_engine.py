@@ -191,7 +191,7 @@ class LocalEngine:
         return LocalPass(self, folder)
 
     def keep(self, name: str, frame: str) -> str:
-        """Write a table, and return it as read from its file."""
+        """Write a table in the order of its columns, and return it as read from its file."""
         return self.file(self._written(name, frame))
 
     def write(self, name: str, frame: str) -> str:
@@ -214,7 +214,8 @@ class LocalEngine:
         path = folder / "part-00000.parquet"
         with self._damage_named():
             self._database.execute(
-                f"COPY {frame} TO {_quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+                f"COPY (SELECT * FROM {frame} ORDER BY ALL) TO {_quoted(str(path))}"
+                " (FORMAT parquet, COMPRESSION zstd)"
             )
         self._progress(name)
         return path
