@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,7 @@ _AT_ONCE: Final = 500
 _POLL_S: Final = 0.25
 _KEEP_ALIVE_S: Final = 15.0
 _NOBODY: Final = -1
+_GROUP: Final = "/v1/groups/"
 Answer = tuple[str, bytes]
 """A content type, and the body."""
 
@@ -51,17 +53,18 @@ class WatchPage:
             name, kind = PAGE[path]
             folder = files("coordinator_sim.server.control")
             return kind, folder.joinpath("page", name).read_bytes()
-        parts = path.removeprefix("/v1/").split("/", 1)
-        views: dict[str, Callable[..., Any]] = {
-            "server": self._server,
-            "groups": self._groups if len(parts) == 1 else self._group,
-            "topics": list,
+        views: dict[str, Callable[[], Any]] = {
+            "/v1/server": self._server,
+            "/v1/groups": self._groups,
+            "/v1/topics": list,
         }
-        view = views.get(parts[0]) if path.startswith("/v1/") else None
+        view = views.get(path)
+        if path.startswith(_GROUP):
+            view = partial(self._group, path.removeprefix(_GROUP))
         if view is None:
             return None
         with self._lock:
-            found = view(*parts[1:])
+            found = view()
         return None if found is None else ("application/json", msgspec.json.encode(found))
 
     def stream(self, after: int) -> Iterator[bytes]:

@@ -240,7 +240,8 @@ def check_page(url: str) -> None:
     with httpx.stream("GET", f"{url}v1/events") as answer:
         first = next(line for line in answer.iter_lines() if line.startswith("data: "))
     assert '"event":"MEMBER_ADDED"' in first
-    assert httpx.get(f"{url}v1/groups/none").status_code == 404
+    for path in ("v1/groups/none", "v1/server/x", "v2/groups", "page.py"):
+        assert httpx.get(f"{url}{path}").status_code == 404
     assert httpx.get(f"{url}v1/groups", headers={"Host": "elsewhere"}).status_code == 403
 
 
