@@ -88,7 +88,7 @@ def build_report(
         MissingDependencyError: the `report` extra is missing; where Spark computes, the `spark`
             extra or a Java runtime.
     """
-    session.check_extra("report")
+    session.check_extra("report" if master is None else "spark")
     from coordinator_sim_reports.page_rows import page_rows
     from coordinator_sim_reports.render import render_page
     from coordinator_sim_reports.tables import derive_tables

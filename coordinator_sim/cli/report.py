@@ -89,7 +89,7 @@ def compute(
     """Build the report; on a terminal, and unless silent, say which table is being computed."""
     from coordinator_sim_reports.session import check_extra
 
-    check_extra("report")
+    check_extra("report" if master is None else "spark")
     from coordinator_sim_reports.jobs import build_report
     from coordinator_sim_reports.page_options import PageOptions
 

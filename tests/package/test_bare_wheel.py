@@ -279,7 +279,7 @@ def test_report_without_java_names_the_package_that_has_one(
         if not program.name.startswith("java"):
             (path / program.name).symlink_to(program)
     assert typed("coordinator-sim run member-crash --out t", programs, tmp_path).returncode == 0
-    report = "coordinator-sim report t --out r"
+    report = "coordinator-sim report t --out r --master local[1]"
     install(remedy_in(report, typed(report, programs, tmp_path, path)), programs)
     done = typed(report, programs, tmp_path, path)
     assert done.returncode == 0, done.stderr
