@@ -12,6 +12,8 @@ from typing import Final
 
 from coordinator_sim.errors import ConfigError
 
+PAGE_POLICY: Final = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
+"""Content-Security-Policy of the live page."""
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 """Hosts on which a listener needs no token."""
 TOKEN_VARIABLE: Final = "COORDINATOR_SIM_CONTROL_TOKEN"  # noqa: S105 - the name of a variable

@@ -1,7 +1,7 @@
 """Names of the columns that transforms share; a column of only one transform is named there."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -58,3 +58,9 @@ def schema_with(columns: Iterable[str]) -> pa.Schema:
     """
     declared = (each.split(" ") for each in columns)
     return pa.schema([(name, _KINDS[kind]) for kind, *names in declared for name in names])
+
+
+def arrays_of(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[pa.Array]:
+    """Return the columns of rows, whose values are in the order of the schema."""
+    values = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return [pa.array(each, field.type) for each, field in zip(values, schema, strict=True)]

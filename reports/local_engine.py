@@ -146,9 +146,7 @@ class LocalEngine:
 
     def listed(self, rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> str:
         """Return rows that are at hand as a frame."""
-        values = list(zip(*rows, strict=True)) or [()] * len(schema)
-        columns = [pa.array(each, field.type) for each, field in zip(values, schema, strict=True)]
-        return self.frame_of(pa.Table.from_arrays(columns, schema=schema))
+        return self.frame_of(pa.Table.from_arrays(C.arrays_of(rows, schema), schema=schema))
 
     def rows(self, frame: str) -> list[Row]:
         """Compute the rows of a frame."""

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from coordinator_sim_reports.columns import arrays_of
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -24,9 +26,7 @@ def listed(spark: "SparkSession", rows: Sequence[tuple[object, ...]], columns: s
 
     kinds: Any = StructType.fromDDL(columns)
     schema = to_arrow_schema(kinds)
-    values = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
     # The stubs of PySpark know of no Arrow table.
     make: Any = spark.createDataFrame
-    frame: DataFrame = make(pa.Table.from_arrays(arrays, schema=schema), kinds)
+    frame: DataFrame = make(pa.Table.from_arrays(arrays_of(rows, schema), schema=schema), kinds)
     return frame

@@ -67,11 +67,9 @@ def local_only(given: Any) -> Any:  # noqa: ANN401 - one path, a list of them, o
     Raises:
         ConfigError: One is a URI, which would be taken for a folder of that name.
     """
-    from coordinator_sim_reports.hadoop_files import is_uri
-
     for each in given if isinstance(given, list) else [given]:
-        # Arrow, too, takes a relative path that begins like a URI for one.
-        if is_uri(str(each)) or _LIKE_A_URI.match(str(each)):
+        # Arrow takes a relative path that begins like a URI for one.
+        if _LIKE_A_URI.match(str(each)):
             raise ConfigError(
                 f"{each} is a URI, and this is to be a path of this machine: mount it, or copy the "
                 "files here and name the copy (scenario files, report, log dump and --out of sweep "

@@ -104,12 +104,13 @@ class WatchPage:
         members = [
             {
                 "member_id": member_id,
-                "client_id": group.clients.get(member_id, ("", ""))[0],
-                "client_host": group.clients.get(member_id, ("", ""))[1],
+                "client_id": client_id,
+                "client_host": host,
                 "assignment": sorted(each.removeprefix("p:") for each in held),
                 "subscription": [],
             }
             for member_id, held in sorted(group.held.items())
+            for client_id, host in (group.clients.get(member_id, ("", "")),)
         ]
         offsets = [
             {"topic": topic, "partition": number, "offset": offset, "lag": group.lags.get(place)}

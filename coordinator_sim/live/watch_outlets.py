@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
-from coordinator_sim.listening import LOOPBACK, HttpGuard
+from coordinator_sim.listening import LOOPBACK, PAGE_POLICY, HttpGuard
 
 _WAITING: Final = 100
 """Messages that wait for a slow hook; further ones are dropped and count as failed."""
@@ -22,7 +22,6 @@ _DIGITS: Final = 19
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _TEXT: Final = "text/plain; charset=utf-8"
 _NOT_FOUND: Final = (_TEXT, b"GET / or /metrics\n")
-_POLICY: Final = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 
 
 def is_web_address(text: str) -> bool:
@@ -154,7 +153,7 @@ class WatchServer:
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
-                self.send_header("Content-Security-Policy", _POLICY)
+                self.send_header("Content-Security-Policy", PAGE_POLICY)
                 self.end_headers()
                 self.wfile.write(body)
 

@@ -23,7 +23,7 @@ from coordinator_sim.logtext.reading.incarnations import IncarnationCounter
 from coordinator_sim.messages.embedded.contents import is_cooperative
 from coordinator_sim.messages.records import LogKey, OpaqueKey
 from coordinator_sim.trace.batches import Names, batch_of
-from coordinator_sim.trace.epoch_groups import UNTOLD_CONFIDENCE
+from coordinator_sim.trace.epoch_groups import LEFT_OR_FAILED, is_evident
 from coordinator_sim.trace.epoch_members import held_at_step, resources_in
 from coordinator_sim.trace.events import Event, RebalanceReason, Source, TimeKind, TraceEvent
 from coordinator_sim.trace.history import COORDINATOR_EVENTS, SteadyTimes, rebalances_of
@@ -534,14 +534,13 @@ def _changes(
     ways |= {each.member_id: _departed(each) for each in lines if each.event in _GONE}
     return (
         *(f"{name} joined" for name in sorted(now - before)),
-        *(f"{name} {ways.get(name, 'left or failed')}" for name in sorted(before - now)),
+        *(f"{name} {ways.get(name, LEFT_OR_FAILED)}" for name in sorted(before - now)),
     )
 
 
 def _departed(departure: TraceEvent) -> str:
     """Return how a member went, as far as its records and commits show it."""
-    is_told = departure.confidence > UNTOLD_CONFIDENCE
-    return _GONE[departure.event] if is_told else "left or failed"
+    return _GONE[departure.event] if is_evident(departure.confidence) else LEFT_OR_FAILED
 
 
 def _cause(changes: tuple[str, ...]) -> str:

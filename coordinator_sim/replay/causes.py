@@ -15,7 +15,7 @@ from coordinator_sim.replay.costs import RebalanceCost, costs_of_rebalances
 from coordinator_sim.replay.names import names_of
 from coordinator_sim.replay.share_records import ShareRecords, share_records
 from coordinator_sim.trace.client_reasons import CAUSE, CAUSE_AT, CAUSE_MS
-from coordinator_sim.trace.epoch_groups import UNTOLD_CONFIDENCE
+from coordinator_sim.trace.epoch_groups import LEFT_OR_FAILED, is_evident
 from coordinator_sim.trace.epoch_records import STREAMS
 from coordinator_sim.trace.events import Event, RebalanceReason, TraceEvent
 from coordinator_sim.trace.history import LINE_SKEW_MS, rebalances_of
@@ -377,8 +377,7 @@ def _joined(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:
 
 def _departed(line: TraceEvent) -> str:
     """Return how a member went: `left`, `failed`, or both where nothing shows which."""
-    is_told = line.confidence > UNTOLD_CONFIDENCE
-    return _GONE[line.event] if is_told else "left or failed"
+    return _GONE[line.event] if is_evident(line.confidence) else LEFT_OR_FAILED
 
 
 def _gone(rebalance: Rebalance, causes: list[TraceEvent]) -> tuple[str, ...]:

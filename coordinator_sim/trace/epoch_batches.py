@@ -182,8 +182,8 @@ class _Batch:
         kind, departed = known.departure, known.departed
         if known.judge is not None:
             kind, departed = known.judge(member)
-        is_told = departed.get("confidence", 1) > epoch_groups.UNTOLD_CONFIDENCE
-        self._caused(_REASONS[kind] if is_told else RebalanceReason.UNKNOWN, member)
+        is_shown = epoch_groups.is_evident(departed.get("confidence", 1))
+        self._caused(_REASONS[kind] if is_shown else RebalanceReason.UNKNOWN, member)
         columns = {
             **member.names(),
             **self._of_group(self._story.group_epoch),

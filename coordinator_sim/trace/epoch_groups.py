@@ -52,6 +52,12 @@ Told = tuple[Event, dict[str, Any]]
 
 UNTOLD_CONFIDENCE: Final = 0.5
 """Confidence of a departure of which nothing shows whether the member left or failed."""
+LEFT_OR_FAILED: Final = "left or failed"
+
+
+def is_evident(confidence: float) -> bool:
+    """Whether a departure of this confidence shows whether the member left or failed."""
+    return confidence > UNTOLD_CONFIDENCE
 
 
 class Beside(Struct, frozen=True, kw_only=True, gc=False):

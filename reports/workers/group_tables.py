@@ -332,9 +332,7 @@ def _batch(held: Mapping[str, list[list[Any]]], schemas: Mapping[str, pa.Schema]
     columns = []
     for name, rows in held.items():
         schema = schemas[name]
-        values = list(zip(*rows, strict=True)) or [()] * len(schema)
-        arrays = [pa.array(each, field.type) for each, field in zip(values, schema, strict=True)]
-        structs = pa.StructArray.from_arrays(arrays, fields=list(schema))
+        structs = pa.StructArray.from_arrays(C.arrays_of(rows, schema), fields=list(schema))
         columns.append(pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), structs))
     return pa.RecordBatch.from_arrays(columns, names=list(held))
 

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from coordinator_sim import __version__
 from coordinator_sim.errors import UNREADABLE_JSON, ConfigError
 from coordinator_sim.kafka.api_keys import ApiKey
+from coordinator_sim.listening import PAGE_POLICY
 from coordinator_sim.server.control import requests
 from coordinator_sim.server.control.access import Access
 from coordinator_sim.server.control.control import Control
@@ -226,7 +227,6 @@ PAGE: Final = {
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
 }
-_POLICY: Final = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -364,7 +364,7 @@ class _Own:
     async def page(self, request: Request) -> Response:
         name, media_type = PAGE[request.url.path]
         data = files("coordinator_sim.server.control").joinpath("page", name).read_bytes()
-        headers = {"content-security-policy": _POLICY, "cache-control": "no-cache"}
+        headers = {"content-security-policy": PAGE_POLICY, "cache-control": "no-cache"}
         return Response(data, media_type=media_type, headers=headers)
 
     async def trace_file(self, _request: Request) -> Response:
